@@ -1,0 +1,90 @@
+# onnxgpud. One makefile, no recursion: sources are found, headers are tracked, everything built lies in $(BUILD).
+#
+#   make            the two programs, $(BUILD)/onnxgpud and $(BUILD)/onnxgpu
+#   make demo       installs what is missing, builds, runs the daemon on client/demo and shows what it does
+#   make check      installs what is missing, builds, runs every test that needs nothing outside this folder
+#   make asan tsan  the same tests under AddressSanitizer with UBSan, and the threaded ones under ThreadSanitizer
+#   make bench      measured figures, next to the limit measured in the same run
+#   make install    into $(DESTDIR)$(PREFIX)
+#   make format     clang-format over every C file
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+CC     ?= gcc
+
+PACKAGES = libuv libcjson libprotobuf-c sqlite3 libxxhash
+WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Werror
+OPT      = -O2 -g
+CPPFLAGS = -D_GNU_SOURCE -I. -I$(BUILD)/generated $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+CFLAGS   = -std=c11 $(OPT) $(WARN) $(SANITIZE)
+LDLIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
+
+# A folder is a layer, and a layer is one static library.
+PROTOCOL = $(wildcard protocol/*.c)
+CACHE    = $(wildcard cache/*.c)
+COMPILER = $(wildcard daemon/compiler/*.c daemon/compiler/*/*.c)
+SERVER   = $(wildcard daemon/server/*.c daemon/language/*.c)
+CLIENT   = $(filter-out client/onnxgpu.c,$(wildcard client/*.c client/commands/*.c))
+
+object = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LIBPROTOCOL = $(BUILD)/libprotocol.a
+LIBCACHE    = $(BUILD)/libcache.a
+LIBCOMPILER = $(BUILD)/libcompiler.a
+LIBSERVER   = $(BUILD)/libserver.a
+LIBCLIENT   = $(BUILD)/libclient.a
+# Dependants first: the order in which a linker needs them.
+LIBRARIES   = $(LIBCLIENT) $(LIBSERVER) $(LIBCOMPILER) $(LIBCACHE) $(LIBPROTOCOL)
+
+all: $(BUILD)/onnxgpud $(BUILD)/onnxgpu
+
+$(LIBPROTOCOL): $(call object,$(PROTOCOL))
+$(LIBCACHE): $(call object,$(CACHE))
+$(LIBCOMPILER): $(call object,$(COMPILER)) $(BUILD)/generated/onnx.pb-c.o
+$(LIBSERVER): $(call object,$(SERVER))
+$(LIBCLIENT): $(call object,$(CLIENT))
+$(BUILD)/%.a:
+	@rm -f $@ && ar rcs $@ $^ && echo "  AR    $@"
+
+$(BUILD)/onnxgpud: $(BUILD)/daemon/main.o $(LIBRARIES)
+$(BUILD)/onnxgpu: $(BUILD)/client/onnxgpu.o $(LIBRARIES)
+$(BUILD)/onnxgpud $(BUILD)/onnxgpu:
+	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $< && echo "  CC    $<"
+
+# The ONNX messages: our own schema, read by protobuf-c. Generated code is not held to our warnings.
+$(BUILD)/generated/onnx.pb-c.c $(BUILD)/generated/onnx.pb-c.h: daemon/compiler/model/onnx.proto
+	@mkdir -p $(@D) && protoc-c --proto_path=$(<D) --c_out=$(@D) $< && echo "  PROTO $<"
+$(BUILD)/generated/onnx.pb-c.o: $(BUILD)/generated/onnx.pb-c.c
+	@$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SANITIZE) -c -o $@ $<
+$(call object,$(wildcard daemon/compiler/model/*.c)): $(BUILD)/generated/onnx.pb-c.h
+
+# The simulator's inner loops are worth vectorising.
+$(BUILD)/daemon/compiler/gpu/simulate.o: OPT += -O3
+
+# tests/unit/LAYER/test_X.c is one cmocka program; it links what it includes.
+UNIT  = $(wildcard tests/unit/*/test_*.c)
+TESTS = $(patsubst %.c,$(BUILD)/%,$(UNIT))
+$(BUILD)/tests/unit/protocol/%: LINK = $(LIBPROTOCOL)
+$(BUILD)/tests/unit/cache/%: LINK = $(LIBCACHE)
+$(BUILD)/tests/unit/compiler/%: LINK = $(LIBCOMPILER)
+$(filter $(BUILD)/tests/unit/protocol/%,$(TESTS)): $(LIBPROTOCOL)
+$(filter $(BUILD)/tests/unit/cache/%,$(TESTS)): $(LIBCACHE)
+$(filter $(BUILD)/tests/unit/compiler/%,$(TESTS)): $(LIBCOMPILER)
+$(filter-out $(BUILD)/tests/unit/protocol/% $(BUILD)/tests/unit/cache/% $(BUILD)/tests/unit/compiler/%,$(TESTS)): $(LIBRARIES)
+$(TESTS): LINK ?= $(LIBRARIES)
+$(TESTS): $(BUILD)/%: $(BUILD)/%.o
+	@$(CC) $(CFLAGS) -o $@ $< $(LINK) $(shell pkg-config --libs cmocka) $(LDLIBS) && echo "  LINK  $@"
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+.PHONY: all format clean
+.SECONDARY:
+.DELETE_ON_ERROR:
