@@ -1,0 +1,158 @@
+#include "daemon/compiler/arena.h"
+#include "daemon/compiler/context.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arena_chunk {
+    struct arena_chunk *older;
+    size_t used, room;
+    max_align_t bytes[];
+};
+
+enum { SMALLEST_CHUNK = 1 << 12, LARGEST_CHUNK = 1 << 18, ALIGNMENT = _Alignof(max_align_t) };
+
+void arena_init(struct arena *a, struct context *context)
+{
+    memset(a, 0, sizeof *a);
+    a->context = context;
+}
+
+void arena_release(struct arena *a)
+{
+    while (a->children)
+        arena_free(a->children);
+    for (struct arena_chunk *chunk = a->chunks, *older; chunk; chunk = older) {
+        older = chunk->older;
+        free(chunk);
+    }
+    a->chunks = NULL;
+}
+
+struct arena *arena_child(struct arena *parent)
+{
+    struct arena *child = malloc(sizeof *child);
+
+    if (!child)
+        context_escape(parent->context, ESCAPE_MEMORY, "out of memory");
+    arena_init(child, parent->context);
+    child->parent = parent;
+    child->next = parent->children;
+    child->link = &parent->children;
+    if (child->next)
+        child->next->link = &child->next;
+    parent->children = child;
+    return child;
+}
+
+void arena_free(struct arena *child)
+{
+    if (!child)
+        return;
+    arena_release(child);
+    *child->link = child->next;
+    if (child->next)
+        child->next->link = child->link;
+    free(child);
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    struct arena_chunk *chunk = a->chunks;
+    size_t need;
+
+    if (size > SIZE_MAX / 4)
+        context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
+    need = (size + !size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!chunk || chunk->room - chunk->used < need) {
+        /* Chunks double, so that small jobs stay small; a large block gets a chunk of its own. */
+        size_t room = chunk ? chunk->room * 2 : SMALLEST_CHUNK;
+
+        if (room > LARGEST_CHUNK)
+            room = LARGEST_CHUNK;
+        if (room < need)
+            room = need;
+        /* calloc rather than malloc and memset: fresh pages of large blocks are zero already. */
+        chunk = calloc(1, sizeof *chunk + room);
+        if (!chunk)
+            context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
+        chunk->room = room;
+        chunk->older = a->chunks;
+        a->chunks = chunk;
+    }
+    void *block = (char *)chunk->bytes + chunk->used;
+    chunk->used += need;
+    return block;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(count, size, &bytes))
+        context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu times %zu bytes)", count,
+                       size);
+    return arena_alloc(a, bytes);
+}
+
+void *arena_grow(struct arena *a, void *old, size_t count, int *room, size_t size)
+{
+    int more = *room ? *room * 2 : 8;
+
+    if (*room > 1 << 29)
+        context_escape(a->context, ESCAPE_MEMORY, "out of memory (%d elements)", *room);
+    void *grown = arena_array(a, (size_t)more, size);
+    if (count)
+        memcpy(grown, old, count * size);
+    *room = more;
+    return grown;
+}
+
+void *arena_memdup(struct arena *a, const void *bytes, size_t size)
+{
+    void *copy = arena_alloc(a, size);
+
+    if (size)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+char *arena_strdup(struct arena *a, const char *text)
+{
+    return arena_memdup(a, text, strlen(text) + 1);
+}
+
+char *arena_printf(struct arena *a, const char *format, ...)
+{
+    va_list arguments, again;
+
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        length = 0;
+    char *text = arena_alloc(a, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+struct arena_mark arena_mark(const struct arena *a)
+{
+    return (struct arena_mark){a->chunks, a->chunks ? a->chunks->used : 0};
+}
+
+void arena_rewind(struct arena *a, struct arena_mark mark)
+{
+    while (a->chunks != mark.chunk) {
+        struct arena_chunk *older = a->chunks->older;
+        free(a->chunks);
+        a->chunks = older;
+    }
+    if (a->chunks) {
+        memset((char *)a->chunks->bytes + mark.used, 0, a->chunks->used - mark.used);
+        a->chunks->used = mark.used;
+    }
+}

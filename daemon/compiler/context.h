@@ -1,0 +1,55 @@
+#ifndef COMPILER_CONTEXT_H
+#define COMPILER_CONTEXT_H
+/*
+ * The context of one job (one compile, run, verify …): its memory, its diagnostics, its way out.
+ *
+ * A job is pure and runs on one thread: nothing here is shared between threads but the cancel flag.
+ * Every allocation of a job comes from an arena of its context, so leaving in the middle frees all.
+ *
+ * Three channels of failure:
+ *   - what is wrong with the user's files is a diagnostic (diagnostics.h), and work goes on;
+ *   - trouble with the system (memory, reading) and cancellation leave the job by context_escape();
+ *   - a broken invariant leaves the job by BUG(), which is context_escape() with a report.
+ * The caller of the job sets the way out once:
+ *
+ *     struct context c;
+ *     context_init(&c, cancel);
+ *     if (setjmp(c.escape) == 0) { work(&c); } else { look at c.reason and c.why; }
+ *     context_release(&c);
+ */
+#include "daemon/compiler/arena.h"
+#include "daemon/compiler/diagnostics.h"
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum escape_reason {
+    ESCAPE_NONE,
+    ESCAPE_MEMORY,    /* an allocation failed or passed the job's limit */
+    ESCAPE_CANCELLED, /* the cancel flag was seen */
+    ESCAPE_SYSTEM,    /* reading or writing failed for a reason that is not the user's */
+    ESCAPE_BUG,       /* a broken invariant: TUKI0190 */
+};
+
+struct context {
+    jmp_buf escape;
+    enum escape_reason reason;
+    char why[256];
+    const atomic_bool *cancel; /* borrowed, may be NULL; set by another thread */
+    struct arena arena;        /* lives as long as the job */
+    struct diagnostics diagnostics;
+};
+
+/* Prepares an empty context. cancel is borrowed and may be NULL. */
+void context_init(struct context *c, const atomic_bool *cancel);
+/* Frees all memory of the job. Accepts a context that was only zeroed. */
+void context_release(struct context *c);
+/* Leaves the job through c->escape. Never returns. */
+_Noreturn void context_escape(struct context *c, enum escape_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* To be called in every loop whose length an input decides; leaves when the job was cancelled. */
+void context_poll(struct context *c);
+
+#define BUG(c, ...) context_escape((c), ESCAPE_BUG, __VA_ARGS__)
+
+#endif
