@@ -7,7 +7,8 @@
  * nibble, packed flat). A tensor's elements are in one of three places:
  *   - in memory (small ones, and results of evaluation);
  *   - at a position of a file, read when asked for, so that a compile holds one layer's weights at a time;
- *   - in the future: a tensor may be the result of a node over constants that nobody has evaluated yet.
+ *   - nowhere yet: the tensor is the result of a node over constants, evaluated when somebody asks (so that a
+ *     big constant is never made where only its shape, or a small part of it, matters).
  * tensor_data() hides which; nobody else looks.
  */
 #include "daemon/compiler/context.h"
