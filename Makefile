@@ -60,6 +60,11 @@ $(BUILD)/generated/onnx.pb-c.o: $(BUILD)/generated/onnx.pb-c.c
 	@$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SANITIZE) -c -o $@ $<
 $(call object,$(wildcard daemon/compiler/model/*.c)): $(BUILD)/generated/onnx.pb-c.h
 
+# The cache's schema, as a C string.
+$(BUILD)/generated/cache_schema.h: cache/schema.sql
+	@mkdir -p $(@D) && { echo 'static const char cache_schema[] ='; sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@ && echo "  SQL   $<"
+$(BUILD)/cache/store.o: $(BUILD)/generated/cache_schema.h
+
 # The simulator's inner loops are worth vectorising.
 $(BUILD)/daemon/compiler/gpu/simulate.o: OPT += -O3
 
