@@ -1,11 +1,12 @@
 #ifndef COMPILER_GRAPH_H
 #define COMPILER_GRAPH_H
 /*
- * A model as the compiler sees it: values and the nodes that make them. Wiring is by pointer, names are
- * labels only. Everything lives in the job's arena.
+ * A model as the compiler sees it: values and the nodes that make them. Wiring is by pointer, names
+ * are labels only. Everything lives in the job's arena.
  *
- * After loading, a graph is in the internal form: no opset is asked for any more (operators/…_upgrade made
- * each node the newest form of its operator), local functions are inlined, nodes are sorted.
+ * After loading, a graph is in the internal form: no opset is asked for any more
+ * (operators/…_upgrade made each node the newest form of its operator), local functions are
+ * inlined, nodes are sorted.
  */
 #include "daemon/compiler/graph/tensor.h"
 
@@ -20,21 +21,22 @@ struct label {
 };
 
 struct value {
-    const char *name;        /* for people: valid UTF-8, control characters escaped; "" where it has none */
-    struct label label;      /* the file's own bytes */
+    const char
+        *name; /* for people: valid UTF-8, control characters escaped; "" where it has none */
+    struct label label; /* the file's own bytes */
     enum element_type type;
-    struct shape shape;      /* inferred; what the file records only where nothing can be inferred */
-    struct shape recorded;   /* what the file claims; shape_unknown where it claims nothing */
-    struct node *producer;   /* NULL for inputs and initializers */
+    struct shape shape;    /* inferred; what the file records only where nothing can be inferred */
+    struct shape recorded; /* what the file claims; shape_unknown where it claims nothing */
+    struct node *producer; /* NULL for inputs and initializers */
     int producer_output;
     struct tensor *constant; /* not NULL: the value is known now */
     struct node **readers;   /* each node once for each input slot that reads it */
     int reader_count, reader_room;
-    int input;               /* number among the graph's inputs, -1 if none */
-    int output_count;        /* how many graph outputs it is */
-    bool poisoned;           /* a fault was reported: nothing about it or its readers is reported again */
-    int id;                  /* dense, unique in its graph; no order is to be taken from it */
-    void *plan;              /* the GPU half's own notes (gpu/plan.h) */
+    int input;        /* number among the graph's inputs, -1 if none */
+    int output_count; /* how many graph outputs it is */
+    bool poisoned;    /* a fault was reported: nothing about it or its readers is reported again */
+    int id;           /* dense, unique in its graph; no order is to be taken from it */
+    void *plan;       /* the GPU half's own notes (gpu/plan.h) */
 };
 
 enum attribute_type {
@@ -63,13 +65,13 @@ struct attribute {
 };
 
 struct node {
-    const char *name;      /* for people; "" where it has none */
-    const char *op_type;   /* operator as the file calls it */
-    const char *domain;    /* "" for the standard one */
-    const struct operator *op; /* row of the table; NULL: not supported (reported) */
-    int opset;             /* of its domain, as its graph or function imports it */
-    int position;          /* in the file's node list, for "Conv #12" and sorting */
-    struct value **inputs; /* NULL entries: optional, left out */
+    const char *name;          /* for people; "" where it has none */
+    const char *op_type;       /* operator as the file calls it */
+    const char *domain;        /* "" for the standard one */
+    const struct operator* op; /* row of the table; NULL: not supported (reported) */
+    int opset;                 /* of its domain, as its graph or function imports it */
+    int position;              /* in the file's node list, for "Conv #12" and sorting */
+    struct value **inputs;     /* NULL entries: optional, left out */
     int input_count;
     struct value **outputs; /* NULL entries: not wanted */
     int output_count;
@@ -89,12 +91,12 @@ struct graph {
     int value_count, value_room;
     struct value **inputs; /* without those that are initializers */
     int input_count, input_room;
-    struct value **outputs; /* one value may stand here twice */
-    const char **output_names; /* of the outputs as the file declares them, for people */
+    struct value **outputs;      /* one value may stand here twice */
+    const char **output_names;   /* of the outputs as the file declares them, for people */
     struct shape *output_shapes; /* as declared */
     enum element_type *output_types;
     int output_count;
-    int opset;      /* of the standard domain, as the file imports it */
+    int opset; /* of the standard domain, as the file imports it */
     int ir_version;
     struct graph *outer; /* of a body: the graph around it */
 };
@@ -104,11 +106,13 @@ struct value *graph_value(struct graph *g, const char *name, enum element_type t
                           const struct shape *shape);
 /* A value that is known: t moves in. */
 struct value *graph_constant(struct graph *g, const char *name, struct tensor *t);
-struct value *graph_constant_ints(struct graph *g, const char *name, int count, const int64_t *ints);
+struct value *graph_constant_ints(struct graph *g, const char *name, int count,
+                                  const int64_t *ints);
 struct value *graph_constant_floats(struct graph *g, const char *name, const struct shape *shape,
                                     const float *floats);
-/* Appends a node with so many outputs (fresh values named after the node), at the end of the list. */
-struct node *graph_node(struct graph *g, const struct operator *op, const char *name,
+/* Appends a node with so many outputs (fresh values named after the node), at the end of the list.
+ */
+struct node *graph_node(struct graph *g, const struct operator* op, const char *name,
                         struct value *const *inputs, int input_count, int output_count);
 /* Changes input slot of n, and both values' readers with it. value may be NULL. */
 void node_set_input(struct node *n, int slot, struct value *value);
@@ -120,8 +124,9 @@ void value_replace(struct graph *g, struct value *from, struct value *to);
 void node_remove(struct node *n);
 /* Drops removed nodes from the list. */
 void graph_compact(struct graph *g);
-/* Sorts nodes so that each stands after those it reads, otherwise keeping the order of a canonical walk that
- * depends on structure alone (not on names or on the file's order). false: a cycle; *cycle is a node on it. */
+/* Sorts nodes so that each stands after those it reads, otherwise keeping the order of a canonical
+ * walk that depends on structure alone (not on names or on the file's order). false: a cycle;
+ * *cycle is a node on it. */
 bool graph_sort(struct graph *g, struct node **cycle, int *cycle_count);
 
 /* input i of n, or NULL where it is left out. */
@@ -146,8 +151,8 @@ void node_set_ints(struct node *n, const char *name, int count, const int64_t *i
 void node_set_string(struct node *n, const char *name, const char *s);
 void node_unset(struct node *n, const char *name);
 
-/* Input i of n as int64 numbers, where it is a constant; NULL where it is absent or not constant. In the
- * job's arena. */
+/* Input i of n as int64 numbers, where it is a constant; NULL where it is absent or not constant.
+ * In the job's arena. */
 const int64_t *node_constant_ints(const struct node *n, int i, int *count);
 /* Input i of n as float32, likewise. */
 const float *node_constant_floats(const struct node *n, int i, int *count);

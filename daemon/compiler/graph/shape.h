@@ -38,9 +38,11 @@ int64_t shape_count(const struct shape *s);
 int64_t shape_product(const struct shape *s, int from, int to);
 /* axis counted from the end made to count from the start; -1 where it lies outside. */
 int shape_axis(const struct shape *s, int64_t axis);
-/* NumPy's rule, both directions; false where they do not fit. Unknown dims against 1 stay unknown. */
+/* NumPy's rule, both directions; false where they do not fit. Unknown dims against 1 stay unknown.
+ */
 bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape *out);
-/* "[1, 3, 64, 64]", unknown dims as "?", "[?]" is one unknown dim and "unknown" an unknown shape. */
+/* "[1, 3, 64, 64]", unknown dims as "?", "[?]" is one unknown dim and "unknown" an unknown shape.
+ */
 void shape_print(struct strbuf *s, const struct shape *shape);
 const char *shape_text(struct arena *a, const struct shape *shape);
 

@@ -6,9 +6,10 @@
  * Elements are little-endian, row-major, as ONNX's raw_data holds them (4-bit: element 0 is the low
  * nibble, packed flat). A tensor's elements are in one of three places:
  *   - in memory (small ones, and results of evaluation);
- *   - at a position of a file, read when asked for, so that a compile holds one layer's weights at a time;
- *   - nowhere yet: the tensor is the result of a node over constants, evaluated when somebody asks (so that a
- *     big constant is never made where only its shape, or a small part of it, matters).
+ *   - at a position of a file, read when asked for, so that a compile holds one layer's weights at
+ * a time;
+ *   - nowhere yet: the tensor is the result of a node over constants, evaluated when somebody asks
+ * (so that a big constant is never made where only its shape, or a small part of it, matters).
  * tensor_data() hides which; nobody else looks.
  */
 #include "daemon/compiler/context.h"
@@ -18,7 +19,8 @@ struct node;
 
 /* A file that tensors lie in, open for the time of the job. Reads are by position. */
 struct source {
-    /* Reads size bytes at offset into bytes; false where the file is shorter now or cannot be read. */
+    /* Reads size bytes at offset into bytes; false where the file is shorter now or cannot be read.
+     */
     bool (*read)(struct source *s, uint64_t offset, void *bytes, size_t size);
 };
 
@@ -29,16 +31,16 @@ struct hash {
 
 struct tensor {
     enum element_type type;
-    struct shape shape;      /* always known */
-    int64_t count;           /* elements */
-    size_t bytes;            /* of the payload */
-    const void *data;        /* in memory: the payload, in an arena that lives as long as the job */
-    struct source *source;   /* at a position: borrowed from the job */
-    uint64_t offset;         /* at a position: in the source, in bytes */
-    struct node *deferred;   /* not evaluated yet: the node whose output this is */
-    int deferred_output;     /* … and which output */
+    struct shape shape;    /* always known */
+    int64_t count;         /* elements */
+    size_t bytes;          /* of the payload */
+    const void *data;      /* in memory: the payload, in an arena that lives as long as the job */
+    struct source *source; /* at a position: borrowed from the job */
+    uint64_t offset;       /* at a position: in the source, in bytes */
+    struct node *deferred; /* not evaluated yet: the node whose output this is */
+    int deferred_output;   /* … and which output */
     bool hashed;
-    struct hash hash;        /* of the content, once hashed */
+    struct hash hash; /* of the content, once hashed */
 };
 
 /* Payload size in bytes of count elements, -1 on overflow or strings. */
@@ -46,18 +48,19 @@ int64_t tensor_payload(enum element_type type, int64_t count);
 /* A tensor with room for its payload (zeroed) in arena; *data is where to write it. */
 struct tensor *tensor_new(struct arena *arena, enum element_type type, const struct shape *shape,
                           void **data);
-/* The payload. Where it is not in memory it is read or evaluated into scratch (and belongs to it), once for
- * each call. Leaves the job (ESCAPE_SYSTEM) where the file cannot be read any more. */
+/* The payload. Where it is not in memory it is read or evaluated into scratch (and belongs to it),
+ * once for each call. Leaves the job (ESCAPE_SYSTEM) where the file cannot be read any more. */
 const void *tensor_data(struct context *c, const struct tensor *t, struct arena *scratch);
-/* All elements as float32 / float64 / int64 (numeric types and bool; float16 and the like decoded). The
- * result belongs to scratch, or is the payload itself where the type is right already. */
+/* All elements as float32 / float64 / int64 (numeric types and bool; float16 and the like decoded).
+ * The result belongs to scratch, or is the payload itself where the type is right already. */
 const float *tensor_floats(struct context *c, const struct tensor *t, struct arena *scratch);
 const double *tensor_doubles(struct context *c, const struct tensor *t, struct arena *scratch);
 const int64_t *tensor_integers(struct context *c, const struct tensor *t, struct arena *scratch);
 /* One element converted, for tensors in memory. */
 double tensor_number(const struct tensor *t, int64_t index);
 int64_t tensor_integer(const struct tensor *t, int64_t index);
-/* Writes number into element index of a payload of that type (rounded and saturated as Cast would). */
+/* Writes number into element index of a payload of that type (rounded and saturated as Cast would).
+ */
 void payload_set(void *payload, enum element_type type, int64_t index, double number);
 void payload_set_integer(void *payload, enum element_type type, int64_t index, int64_t number);
 /* XXH3-128 over type, shape and payload; remembered in the tensor. */
