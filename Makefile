@@ -71,14 +71,15 @@ $(BUILD)/daemon/compiler/gpu/simulate.o: OPT += -O3
 # tests/unit/LAYER/test_X.c is one cmocka program; it links what it includes.
 UNIT  = $(wildcard tests/unit/*/test_*.c)
 TESTS = $(patsubst %.c,$(BUILD)/%,$(UNIT))
-$(BUILD)/tests/unit/protocol/%: LINK = $(LIBPROTOCOL)
-$(BUILD)/tests/unit/cache/%: LINK = $(LIBCACHE)
-$(BUILD)/tests/unit/compiler/%: LINK = $(LIBCOMPILER)
-$(filter $(BUILD)/tests/unit/protocol/%,$(TESTS)): $(LIBPROTOCOL)
-$(filter $(BUILD)/tests/unit/cache/%,$(TESTS)): $(LIBCACHE)
-$(filter $(BUILD)/tests/unit/compiler/%,$(TESTS)): $(LIBCOMPILER)
-$(filter-out $(BUILD)/tests/unit/protocol/% $(BUILD)/tests/unit/cache/% $(BUILD)/tests/unit/compiler/%,$(TESTS)): $(LIBRARIES)
-$(TESTS): LINK ?= $(LIBRARIES)
+unit_of = $(filter $(foreach l,$(1),$(BUILD)/tests/unit/$(l)/%),$(TESTS))
+$(call unit_of,protocol): LINK = $(LIBPROTOCOL)
+$(call unit_of,cache): LINK = $(LIBCACHE)
+$(call unit_of,compiler): LINK = $(LIBCOMPILER)
+$(filter-out $(call unit_of,protocol cache compiler),$(TESTS)): LINK = $(LIBRARIES)
+$(call unit_of,protocol): $(LIBPROTOCOL)
+$(call unit_of,cache): $(LIBCACHE)
+$(call unit_of,compiler): $(LIBCOMPILER)
+$(filter-out $(call unit_of,protocol cache compiler),$(TESTS)): $(LIBRARIES)
 $(TESTS): $(BUILD)/%: $(BUILD)/%.o
 	@$(CC) $(CFLAGS) -o $@ $< $(LINK) $(shell pkg-config --libs cmocka) $(LDLIBS) && echo "  LINK  $@"
 
