@@ -239,7 +239,8 @@ size_t half_print(char text[HALF_TEXT_SIZE], uint16_t half)
         uint64_t rest = scaled % unit;
         // The neighbour on the nearer side first: it may fail where the farther one does not, since
         // the interval of a power of two is narrower below than above.
-        uint64_t first = rest * 2 > unit ? below + 1 : below;
+        bool up = rest * 2 > unit || (rest * 2 == unit && below % 2 != 0);
+        uint64_t first = up ? below + 1 : below;
         uint64_t second = first == below ? below + 1 : below;
         if (half_from_float(decimal_value(first, places)) == positive)
             return write_digits(text, negative, first, places);
