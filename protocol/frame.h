@@ -48,6 +48,7 @@ struct frame_reader {
     size_t start;        /* in input: where the message under way begins */
     size_t scanned;      /* in input: how far headers were read */
     size_t line;         /* in input: where the header line under way begins */
+    bool named;          /* the colon of that line was seen */
     size_t length;       /* Content-Length, once has_length */
     bool has_length;
     bool in_body; /* the headers are complete; the body begins at `scanned` */
