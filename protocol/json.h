@@ -22,6 +22,7 @@
  */
 
 #define JSON_DEPTH 256
+#define JSON_VALUES ((size_t)1 << 20) /* a tree takes some hundred bytes a value */
 
 struct json;
 
