@@ -30,7 +30,7 @@ static void add(struct key_recipe *recipe, enum field field, const void *bytes, 
     if (!recipe->state)
         return;
     little_endian(head + 1, size);
-    // An update can only fail on a NULL input, which is never given.
+    /* An update can only fail on a NULL input, which is never given. */
     XXH3_128bits_update(recipe->state, head, sizeof head);
     if (size)
         XXH3_128bits_update(recipe->state, bytes, size);
