@@ -13,6 +13,7 @@
 struct graph;
 struct node;
 struct operator;
+struct evaluation;
 
 /* A name as the file has it: any bytes, NUL included. */
 struct label {
@@ -34,6 +35,7 @@ struct value {
     int reader_count, reader_room;
     int input;        /* number among the graph's inputs, -1 if none */
     int output_count; /* how many graph outputs it is */
+    bool read;        /* of an input: a layer of the file reads it (graph/accept.h) */
     bool poisoned;    /* a fault was reported: nothing about it or its readers is reported again */
     int id;           /* dense, unique in its graph; no order is to be taken from it */
     void *plan;       /* the GPU half's own notes (gpu/plan.h) */
@@ -77,9 +79,11 @@ struct node {
     int output_count;
     struct attribute *attributes;
     int attribute_count, attribute_room;
-    struct graph *graph; /* that it belongs to */
-    bool removed;        /* taken out; graph_compact() drops it from the list */
-    int mark;            /* for walks */
+    struct graph *graph;           /* that it belongs to */
+    bool removed;                  /* taken out; graph_compact() drops it from the list */
+    int mark;                      /* for walks */
+    struct evaluation *evaluation; /* while it is evaluated (operators/evaluate.c) */
+    bool unevaluable;              /* it could not be, which was reported */
 };
 
 struct graph {
@@ -114,13 +118,23 @@ struct value *graph_constant_floats(struct graph *g, const char *name, const str
  */
 struct node *graph_node(struct graph *g, const struct operator* op, const char *name,
                         struct value *const *inputs, int input_count, int output_count);
+/* The same, as a part of the layer `origin`: name and position are its. */
+struct node *graph_node_like(struct graph *g, const struct operator* op, const struct node *origin,
+                             struct value *const *inputs, int input_count, int output_count);
+/* Appends a node that was made elsewhere (a body's, a file's). */
+void graph_append(struct graph *g, struct node *n);
+/* Puts nodes of another graph (a body, which must not be used any more) right after `after`, in
+ * their order. */
+void graph_splice(struct graph *g, const struct node *after, struct node *const *nodes, int count);
 /* Changes input slot of n, and both values' readers with it. value may be NULL. */
 void node_set_input(struct node *n, int slot, struct value *value);
 /* Appends inputs (NULL) until there are count. */
 void node_pad_inputs(struct node *n, int count);
-/* Every reader of from, graph outputs included, reads to instead. */
+/* Every reader of from, graph outputs included, reads to instead. Where from is an output, to takes
+ * over its name (unless to is an input, an output or an initializer itself). */
 void value_replace(struct graph *g, struct value *from, struct value *to);
-/* Takes n out: its inputs lose a reader; its outputs must have none. */
+/* Takes n out: its inputs lose a reader; its outputs must have none. n->inputs stays written down:
+ * n may be the recipe of a constant. */
 void node_remove(struct node *n);
 /* Drops removed nodes from the list. */
 void graph_compact(struct graph *g);
@@ -128,6 +142,9 @@ void graph_compact(struct graph *g);
  * walk that depends on structure alone (not on names or on the file's order). false: a cycle;
  * *cycle is a node on it. */
 bool graph_sort(struct graph *g, struct node **cycle, int *cycle_count);
+/* The same; *cycle is an array (in the job's arena) of the nodes on the cycle, each read by the one
+ * after it. */
+bool graph_sort_cycle(struct graph *g, struct node ***cycle, int *cycle_count);
 
 /* input i of n, or NULL where it is left out. */
 static inline struct value *node_input(const struct node *n, int i)

@@ -13,7 +13,8 @@
  * tensor_data() hides which; nobody else looks.
  */
 #include "daemon/compiler/context.h"
-#include "daemon/compiler/graph/shape.h"
+#include "daemon/compiler/graph/elements.h"
+#include "daemon/compiler/graph/hash.h"
 
 struct node;
 
@@ -24,10 +25,8 @@ struct source {
     bool (*read)(struct source *s, uint64_t offset, void *bytes, size_t size);
 };
 
-/* 128 bits of XXH3 over an element payload together with type and shape, or over a recipe. */
-struct hash {
-    uint64_t high, low;
-};
+/* Up to so many bytes a result is kept once it was evaluated, and hashed by its content. */
+enum { TENSOR_SMALL = 1 << 14 };
 
 struct tensor {
     enum element_type type;
@@ -48,6 +47,9 @@ int64_t tensor_payload(enum element_type type, int64_t count);
 /* A tensor with room for its payload (zeroed) in arena; *data is where to write it. */
 struct tensor *tensor_new(struct arena *arena, enum element_type type, const struct shape *shape,
                           void **data);
+/* A tensor that is output number `output` of node, not evaluated yet. */
+struct tensor *tensor_deferred(struct arena *arena, enum element_type type,
+                               const struct shape *shape, struct node *node, int output);
 /* The payload. Where it is not in memory it is read or evaluated into scratch (and belongs to it),
  * once for each call. Leaves the job (ESCAPE_SYSTEM) where the file cannot be read any more. */
 const void *tensor_data(struct context *c, const struct tensor *t, struct arena *scratch);
@@ -59,11 +61,9 @@ const int64_t *tensor_integers(struct context *c, const struct tensor *t, struct
 /* One element converted, for tensors in memory. */
 double tensor_number(const struct tensor *t, int64_t index);
 int64_t tensor_integer(const struct tensor *t, int64_t index);
-/* Writes number into element index of a payload of that type (rounded and saturated as Cast would).
- */
-void payload_set(void *payload, enum element_type type, int64_t index, double number);
-void payload_set_integer(void *payload, enum element_type type, int64_t index, int64_t number);
-/* XXH3-128 over type, shape and payload; remembered in the tensor. */
+/* XXH3-128 over type, shape and payload; remembered in the tensor. Of a tensor that is not
+ * evaluated yet it is over its recipe: operators, attributes and the hashes of the constants it is
+ * made from. */
 struct hash tensor_hash(struct context *c, struct tensor *t);
 
 #endif

@@ -1,94 +1,120 @@
 #ifndef COMPILER_OPERATOR_H
 #define COMPILER_OPERATOR_H
 /*
- * The table of operators: one row an operator (operators.def), its functions in the file of its family.
+ * The table of operators: one row an operator (operators.def), its functions in the file of its
+ * family.
  *
- * A family file defines `const struct operator_functions NAME_functions = { … };` for each of its rows.
+ * A family file defines `const struct operator_functions NAME_functions = { … };` for each of its
+ * rows.
  */
 #include "daemon/compiler/graph/graph.h"
 
-struct kernel;        /* a kernel's text while it is written (gpu/kernel.h) */
-struct index;         /* an integer expression over a kernel's variables (gpu/index.h) */
-struct access;        /* where a view's element comes from (gpu/view.h) */
-struct range;         /* magnitudes (gpu/range.h) */
+struct kernel; /* a kernel's text while it is written (gpu/kernel.h) */
+struct index;  /* an integer expression over a kernel's variables (gpu/index.h) */
+struct access; /* where a view's element comes from (gpu/view.h) */
+struct range;  /* magnitudes (gpu/range.h) */
 
 /* How the GPU half treats an operator. */
 enum operator_role {
     ROLE_NONE,        /* no kernel: always folded away, or refused */
     ROLE_ELEMENTWISE, /* output element i depends on input elements i (broadcast): an expression */
-    ROLE_VIEW,        /* output element i is an element of an input: an index expression in its reader */
-    ROLE_STEP,        /* needs a kernel of its own, which elementwise operators may join */
+    ROLE_VIEW, /* output element i is an element of an input: an index expression in its reader */
+    ROLE_STEP, /* needs a kernel of its own, which elementwise operators may join */
 };
 
 struct operator_functions {
     enum operator_role role;
 
-    /* Brings a node written for an older opset (n->opset) into the newest form: attributes that became
-     * inputs, renamed or split attributes, auto_pad … Called once, right after loading, before shapes are
-     * known. NULL: every opset in the row has the newest form. */
+    /* Brings a node written for an older opset (n->opset) into the newest form: attributes that
+     * became inputs, renamed or split attributes, auto_pad … Called once, right after loading,
+     * before shapes are known. NULL: every opset in the row has the newest form. */
     void (*upgrade)(struct graph *g, struct node *n);
 
-    /* Gives every output its type and shape from the inputs' (known or not) and the attributes. Reports
-     * TUKI0106 through infer_fault() for what breaks the definition; leaves shapes unknown where a
-     * needed input is (dims -1 or axes -1). Constant inputs' numbers may be asked for. May also bring
-     * attributes that depend on shapes into their final form (auto_pad into pads, negative axes into
-     * positive). Inputs that are present are never NULL up to the row's minimum. */
+    /* Gives every output its type and shape from the inputs' (known or not) and the attributes.
+     * Reports TUKI0106 through infer_fault() for what breaks the definition; leaves shapes unknown
+     * where a needed input is (dims -1 or axes -1). Constant inputs' numbers may be asked for. May
+     * also bring attributes that depend on shapes into their final form (auto_pad into pads,
+     * negative axes into positive). Inputs that are present are never NULL up to the row's minimum.
+     */
     void (*infer)(struct node *n);
 
-    /* The reference: float32, int64 or bool (and whatever other types the operator allows) exactly after
-     * the operator's definition. All shapes are known. in[i] is NULL where left out; payloads come from
-     * tensor_data() and its kin with scratch; out[i] is to be set by tensor_new(arena, …). Sums are in
-     * float64. Returns false where it cannot evaluate this form (the node then stays as it is). */
-    bool (*evaluate)(struct node *n, struct tensor *const *in, struct tensor **out, struct arena *arena,
-                     struct arena *scratch);
+    /* The reference: float32, int64 or bool (and whatever other types the operator allows) exactly
+     * after the operator's definition. All shapes are known. in[i] is NULL where left out; payloads
+     * come from tensor_data() and its kin with scratch; out[i] is to be set by tensor_new(arena,
+     * …). Sums are in float64. out[i] never shares memory with in[]. Returns false where it cannot
+     * evaluate this form (the node then stays as it is). */
+    bool (*evaluate)(struct node *n, struct tensor *const *in, struct tensor **out,
+                     struct arena *arena, struct arena *scratch);
 
-    /* ROLE_ELEMENTWISE: the expression of one component, from the operands' atoms (see gpu/kernel.h). */
+    /* ROLE_ELEMENTWISE: the expression of one component, from the operands' atoms (see
+     * gpu/kernel.h). */
     const char *(*express)(struct kernel *k, const struct node *n, const char *const *operands);
     /* ROLE_VIEW: where element out[] of output comes from (see gpu/view.h). */
     void (*view)(struct kernel *k, const struct node *n, int output, const struct index *const *out,
                  struct access *access);
     /* ROLE_STEP: writes the kernel's statements and leaves four components (see gpu/kernel.h). */
     void (*lower)(struct kernel *k, const struct node *n);
-    /* ROLE_STEP: which axis of the output lies in components, and which axis of each input the kernel would
-     * like to fetch four at a time; -1: any. NULL: any for all. */
+    /* ROLE_STEP: which axis of the output lies in components, and which axis of each input the
+     * kernel would like to fetch four at a time; -1: any. NULL: any for all. */
     int (*packed)(const struct node *n, int input /* -1: the output */);
 
     /* Magnitudes of the outputs from the inputs' (gpu/range.h). NULL: unknown. */
     void (*range)(const struct node *n, const struct range *in, struct range *out);
-    /* Whether each item of axis 0 is computed on its own (B3); brings the node to one item where it names
-     * the batch (a Reshape's constant). NULL: cannot be told (TUKI0131). Items is the batch, 2 to 16. Reports and
-     * returns false where items mix. */
+    /* Whether each item of axis 0 is computed on its own (B3); brings the node to one item where it
+     * names the batch (a Reshape's constant). NULL: cannot be told (TUKI0131). Items is the batch,
+     * 2 to 16. Reports and returns false where items mix. */
     bool (*items)(struct node *n, int64_t items);
 };
 
-struct operator {
+/* The domain of operators that only passes make: no file can name one. */
+#define OPERATOR_INTERNAL "*"
+
+struct operator
+{
     const char *name;
-    const char *domain; /* "" for the standard one */
-    int since, until;   /* first and last opset with this operator; until 0: still there */
+    const char *domain;         /* "" for the standard one */
+    int since, until;           /* first and last opset with this operator; until 0: still there */
     int min_inputs, max_inputs; /* max -1: any number */
     int min_outputs, max_outputs;
     const struct operator_functions *functions;
-    const char *documentation; /* one line for README: limits, in the users' words; "" where there are none */
+    const char *documentation; /* one line for README: limits, in the users' words; "" where there
+                                  are none */
 };
 
 /* The row of op_type in domain at opset, or NULL. */
-const struct operator *operator_find(const char *domain, const char *op_type, int opset);
-/* The row by name alone at the newest opset; BUG where there is none: for passes that make nodes. */
-const struct operator *operator_get(struct context *c, const char *name);
+const struct operator* operator_find(const char *domain, const char *op_type, int opset);
+/* The row by name alone at the newest opset; BUG where there is none: for passes that make nodes.
+ */
+const struct operator* operator_get(struct context *c, const char *name);
 /* All rows in the table's order, ended by a row without a name. */
-const struct operator *operator_rows(void);
+const struct operator* operator_rows(void);
 
 /* Reports TUKI0106 for n and poisons its outputs. detail: printf format of a clause. */
 void infer_fault(struct node *n, const char *detail, ...) __attribute__((format(printf, 2, 3)));
 /* Sets type and shape of output i where it is wanted. */
 void infer_output(struct node *n, int i, enum element_type type, const struct shape *shape);
-/* Checks that axis (maybe negative) lies within s; reports and returns -1 otherwise, or -1 silently where
- * the number of axes is unknown. */
+/* Checks that axis (maybe negative) lies within s; reports and returns -1 otherwise, or -1 silently
+ * where the number of axes is unknown. */
 int infer_axis(struct node *n, const struct shape *s, int64_t axis);
-/* Runs infer over the whole graph in order: types, shapes, then TUKI0106/0113/0116/0117 as rulings.md says. Nodes whose
- * inputs are all constants become deferred constants, and shape-like inputs are evaluated. */
+/* Reports TUKI0116 for n, whose input slot has to be a constant and depends on a model input. For
+ * inputs that operators/shapelike.def lists infer_graph() has done so before infer() is called. */
+void infer_depends(struct node *n, int slot);
+/* Runs infer over the whole graph in order: types, shapes, then TUKI0106/0113/0116/0117 as
+ * rulings.md says. Nodes whose inputs are all constants become deferred constants, and shape-like
+ * inputs are evaluated. */
 void infer_graph(struct graph *g);
-/* Evaluates n over constant inputs; NULL or the tensors of its outputs (array of output_count). */
+/* Evaluates n over constant inputs, and first whatever of them is not evaluated yet: the tensors of
+ * its outputs (array of output_count, in arena). Where the operator cannot evaluate this form that
+ * is reported (TUKI0110), and zeros stand in. */
 struct tensor **evaluate_node(struct node *n, struct arena *arena);
+/* Evaluates n alone over in[]; false where its operator cannot. Results are checked against what
+ * was inferred. */
+bool evaluate_with(struct node *n, struct tensor *const *in, struct tensor **out,
+                   struct arena *arena);
+
+/* Hash of output number `output` of a node over constants, from its recipe alone. */
+struct hash evaluate_hash(struct node *n, int output);
+/* Adds operator and attributes (in an order of their own, names of values left out) to h. */
+void node_hash(struct hasher *h, const struct node *n);
 
 #endif

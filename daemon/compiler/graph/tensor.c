@@ -1,0 +1,156 @@
+#include "daemon/compiler/graph/tensor.h"
+#include "daemon/compiler/operators/operator.h"
+
+enum { READ_AT_ONCE = 1 << 18 };
+
+int64_t tensor_payload(enum element_type type, int64_t count)
+{
+    int64_t bits;
+
+    if (count < 0 || !type_bits(type) || __builtin_mul_overflow(count, type_bits(type), &bits) ||
+        bits > INT64_MAX - 7)
+        return -1;
+    return (bits + 7) / 8;
+}
+
+struct tensor *tensor_new(struct arena *arena, enum element_type type, const struct shape *shape,
+                          void **data)
+{
+    struct tensor *t = tensor_deferred(arena, type, shape, NULL, 0);
+    void *payload = arena_alloc(arena, t->bytes);
+
+    t->data = payload;
+    *data = payload;
+    return t;
+}
+
+struct tensor *tensor_deferred(struct arena *arena, enum element_type type,
+                               const struct shape *shape, struct node *node, int output)
+{
+    struct tensor *t = NEW(arena, struct tensor);
+    int64_t count = shape_count(shape), bytes = tensor_payload(type, count);
+
+    if (bytes < 0)
+        context_escape(arena->context, ESCAPE_MEMORY, "a constant %s of shape %s is too large",
+                       type_name(type), shape_text(&arena->context->arena, shape));
+    t->type = type;
+    t->shape = *shape;
+    t->count = count;
+    t->bytes = (size_t)bytes;
+    t->deferred = node;
+    t->deferred_output = output;
+    return t;
+}
+
+static void read_source(struct context *c, const struct tensor *t, size_t at, void *bytes,
+                        size_t size)
+{
+    if (!t->source->read(t->source, t->offset + at, bytes, size))
+        context_escape(c, ESCAPE_SYSTEM, "the weights cannot be read any more");
+}
+
+const void *tensor_data(struct context *c, const struct tensor *t, struct arena *scratch)
+{
+    if (t->data)
+        return t->data;
+    if (t->deferred) {
+        const struct tensor *result = evaluate_node(t->deferred, scratch)[t->deferred_output];
+
+        /* A small one was put into t by evaluate_node() on its way. */
+        return t->data ? t->data : result->data;
+    }
+    void *payload = arena_alloc(scratch, t->bytes);
+    if (t->source && t->bytes)
+        read_source(c, t, 0, payload, t->bytes);
+    else if (t->bytes)
+        BUG(c, "a tensor without elements was read");
+    return payload;
+}
+
+const float *tensor_floats(struct context *c, const struct tensor *t, struct arena *scratch)
+{
+    const void *payload = tensor_data(c, t, scratch);
+
+    if (t->type == TYPE_FLOAT32 && (uintptr_t)payload % _Alignof(float) == 0)
+        return payload;
+    float *out = NEW_ARRAY(scratch, t->count, float);
+    payload_to_floats(payload, t->type, t->count, out);
+    return out;
+}
+
+const double *tensor_doubles(struct context *c, const struct tensor *t, struct arena *scratch)
+{
+    const void *payload = tensor_data(c, t, scratch);
+
+    if (t->type == TYPE_FLOAT64 && (uintptr_t)payload % _Alignof(double) == 0)
+        return payload;
+    double *out = NEW_ARRAY(scratch, t->count, double);
+    payload_to_doubles(payload, t->type, t->count, out);
+    return out;
+}
+
+const int64_t *tensor_integers(struct context *c, const struct tensor *t, struct arena *scratch)
+{
+    const void *payload = tensor_data(c, t, scratch);
+
+    if ((t->type == TYPE_INT64 || t->type == TYPE_UINT64) &&
+        (uintptr_t)payload % _Alignof(int64_t) == 0)
+        return payload;
+    int64_t *out = NEW_ARRAY(scratch, t->count, int64_t);
+    payload_to_integers(payload, t->type, t->count, out);
+    return out;
+}
+
+double tensor_number(const struct tensor *t, int64_t index)
+{
+    return payload_number(t->data, t->type, index);
+}
+
+int64_t tensor_integer(const struct tensor *t, int64_t index)
+{
+    return payload_integer(t->data, t->type, index);
+}
+
+struct hash tensor_hash(struct context *c, struct tensor *t)
+{
+    struct hasher h;
+
+    if (t->hashed)
+        return t->hash;
+    /* Which of the two it is must not depend on who has asked before. */
+    if (t->deferred && t->bytes > TENSOR_SMALL) {
+        t->hash = evaluate_hash(t->deferred, t->deferred_output);
+        t->hashed = true;
+        return t->hash;
+    }
+    if (t->deferred && !t->data) {
+        struct arena *scratch = arena_child(&c->arena);
+
+        tensor_data(c, t, scratch);
+        arena_free(scratch);
+    }
+    hasher_init(&h);
+    hasher_add_number(&h, (uint64_t)t->type);
+    hasher_add_number(&h, (uint64_t)t->shape.axes);
+    for (int i = 0; i < t->shape.axes; i++)
+        hasher_add_number(&h, (uint64_t)t->shape.dim[i]);
+    if (t->data) {
+        hasher_add(&h, t->data, t->bytes);
+    } else if (t->bytes) {
+        struct arena *scratch = arena_child(&c->arena);
+        size_t most = t->bytes < READ_AT_ONCE ? t->bytes : READ_AT_ONCE;
+        void *piece = arena_alloc(scratch, most);
+
+        for (size_t at = 0; at < t->bytes; at += most) {
+            size_t size = t->bytes - at < most ? t->bytes - at : most;
+
+            context_poll(c);
+            read_source(c, t, at, piece, size);
+            hasher_add(&h, piece, size);
+        }
+        arena_free(scratch);
+    }
+    t->hash = hasher_finish(&h);
+    t->hashed = true;
+    return t->hash;
+}

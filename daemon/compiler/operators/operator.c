@@ -1,0 +1,44 @@
+#include "daemon/compiler/operators/operator.h"
+#include <string.h>
+
+#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions,          \
+                 documentation)                                                                    \
+    extern const struct operator_functions functions##_functions;
+#include "daemon/compiler/operators/operators.def"
+#undef OPERATOR
+
+static const struct operator rows[] = {
+#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions,          \
+                 documentation)                                                                    \
+    {#name,        domain, since, until, min_in, max_in, min_out, max_out, &functions##_functions, \
+     documentation},
+#include "daemon/compiler/operators/operators.def"
+#undef OPERATOR
+    {.name = NULL},
+};
+
+const struct operator* operator_find(const char *domain, const char *op_type, int opset)
+{
+    for (const struct operator* op = rows; op->name; op++)
+        if (!strcmp(op->name, op_type) && !strcmp(op->domain, domain) && op->since <= opset &&
+            (!op->until || opset <= op->until))
+            return strcmp(domain, OPERATOR_INTERNAL) ? op : NULL;
+    return NULL;
+}
+
+const struct operator* operator_get(struct context *c, const char *name)
+{
+    const struct operator* newest = NULL;
+
+    for (const struct operator* op = rows; op->name; op++)
+        if (!strcmp(op->name, name) && (!newest || op->since > newest->since))
+            newest = op;
+    if (!newest)
+        BUG(c, "there is no operator %s", name);
+    return newest;
+}
+
+const struct operator* operator_rows(void)
+{
+    return rows;
+}
