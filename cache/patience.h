@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 /*
  * How long the cache waits for somebody else before it calls the matter a miss: for another thread,
@@ -16,8 +15,6 @@
 #define PATIENCE_PAUSE_MS 1000
 
 int64_t patience_now(void);
-/* The same moment for functions that wait until an absolute CLOCK_MONOTONIC time. */
-struct timespec patience_time(int64_t moment);
 /*
  * Sleeps a little before attempt number `count` (from 0), never past `deadline`. False, at once,
  * when it has come: give up.
