@@ -61,7 +61,7 @@ int endpoint_connect(const char *path, int timeout_ms);
  * negative errno. For both sides. */
 int endpoint_check_peer(int descriptor);
 
-/* What the file of the socket is called to users when endpoint_connect failed with `error`. */
+/* What to tell users when endpoint_connect failed with `error`; never NULL. */
 const char *endpoint_error_text(int error);
 
 /* The default path of the cache in *path, a new C string: $XDG_CACHE_HOME/onnxgpu/cache.sqlite,
