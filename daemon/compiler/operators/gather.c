@@ -1,0 +1,872 @@
+/* Elements chosen by index tensors: the Gather and Scatter families, OneHot, Compress, NonZero, Unique, TopK. */
+#include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/move.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* index counted from the end made to count from the start; -1 where it lies outside. */
+static int64_t wrapped(int64_t index, int64_t length)
+{
+    index = index < 0 ? index + length : index;
+    return index >= 0 && index < length ? index : -1;
+}
+
+/* Reports a constant index that lies outside an axis of known length, then false. */
+static bool indices_fit(struct node *n, int slot, int64_t length)
+{
+    int count;
+    const int64_t *indices = length >= 0 ? node_constant_ints(n, slot, &count) : NULL;
+    for (int i = 0; indices && i < count; i++) {
+        if (wrapped(indices[i], length) < 0) {
+            infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, indices[i],
+                        length);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Gather ---- */
+
+static void gather_infer(struct node *n)
+{
+    const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
+    struct shape out = shape_unknown;
+
+    if (data->axes >= 0) {
+        int axis = infer_axis(n, data, node_int(n, "axis", 0));
+        if (axis < 0 || !indices_fit(n, 1, data->dim[axis]))
+            return;
+        if (indices->axes >= 0) {
+            if (data->axes - 1 + indices->axes > MAX_AXES) {
+                infer_fault(n, "the output would have %d axes, more than %d",
+                            data->axes - 1 + indices->axes, MAX_AXES);
+                return;
+            }
+            out.axes = 0;
+            for (int a = 0; a < axis; a++)
+                out.dim[out.axes++] = data->dim[a];
+            for (int a = 0; a < indices->axes; a++)
+                out.dim[out.axes++] = indices->dim[a];
+            for (int a = axis + 1; a < data->axes; a++)
+                out.dim[out.axes++] = data->dim[a];
+            if (!argument_fits(n, &out))
+                return;
+        }
+    }
+    infer_output(n, 0, n->inputs[0]->type, &out);
+}
+
+static bool gather_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                            struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const struct shape *s = &in[0]->shape, *k = &in[1]->shape;
+    const int64_t *indices = tensor_integers(c, in[1], scratch);
+    int axis = shape_axis(s, node_int(n, "axis", 0));
+    int64_t outer = shape_product(s, 0, axis), inner = shape_product(s, axis + 1, s->axes);
+    int64_t length = s->dim[axis], *table = NEW_ARRAY(scratch, in[1]->count, int64_t);
+    struct shape shape = {0};
+    struct elements to, from;
+    struct move m = {0};
+
+    if (s->axes - 1 + k->axes > MAX_AXES)
+        return false;
+    for (int a = 0; a < axis; a++)
+        shape.dim[shape.axes++] = s->dim[a];
+    for (int a = 0; a < k->axes; a++)
+        shape.dim[shape.axes++] = k->dim[a];
+    for (int a = axis + 1; a < s->axes; a++)
+        shape.dim[shape.axes++] = s->dim[a];
+    for (int64_t i = 0; i < in[1]->count; i++) {
+        int64_t index = wrapped(indices[i], length);
+        if (index < 0)
+            return false;
+        table[i] = index * inner;
+    }
+    if (!elements_new(arena, scratch, in[0]->type, &shape, &to) ||
+        !elements_read(c, in[0], scratch, &from))
+        return false;
+    move_axis(&m, outer, in[1]->count * inner, length * inner);
+    move_axis_table(&m, in[1]->count, inner, table);
+    if (inner != 1)
+        move_axis(&m, inner, 1, 1);
+    move_elements(c, &m, &to, &from);
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions gather_functions = {
+    .role = ROLE_VIEW, .infer = gather_infer, .evaluate = gather_evaluate};
+
+/* ---- GatherElements, ScatterElements ---- */
+
+/* Where along data, which has the same axes, element i of indices (at row-major position i) points; -1: outside. */
+static int64_t element_target(const struct shape *data, const int64_t *strides, const struct shape *indices,
+                              int axis, int64_t i, int64_t index)
+{
+    int64_t at = 0;
+    index = wrapped(index, data->dim[axis]);
+    if (index < 0)
+        return -1;
+    for (int a = indices->axes - 1; a >= 0; a--) {
+        at += (a == axis ? index : i % indices->dim[a]) * strides[a];
+        i /= indices->dim[a];
+    }
+    return at;
+}
+
+/* indices has data's axes, none longer but the named one; then true, and *axis is set. */
+static bool elements_match(struct node *n, int *axis)
+{
+    const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
+    *axis = -1;
+    if (data->axes < 0)
+        return true;
+    *axis = infer_axis(n, data, node_int(n, "axis", 0));
+    if (*axis < 0)
+        return false;
+    if (indices->axes >= 0 && indices->axes != data->axes) {
+        infer_fault(n, "the indices have %d axes, the data %d", indices->axes, data->axes);
+        return false;
+    }
+    for (int a = 0; a < indices->axes; a++) {
+        if (a != *axis && data->dim[a] >= 0 && indices->dim[a] > data->dim[a]) {
+            infer_fault(n, "the indices are longer than the data along axis %d", a);
+            return false;
+        }
+    }
+    return indices_fit(n, 1, data->dim[*axis]);
+}
+
+static void gather_elements_infer(struct node *n)
+{
+    int axis;
+    if (elements_match(n, &axis))
+        infer_output(n, 0, n->inputs[0]->type, &n->inputs[1]->shape);
+}
+
+static bool gather_elements_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                                     struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const struct shape *s = &in[0]->shape, *k = &in[1]->shape;
+    const int64_t *indices = tensor_integers(c, in[1], scratch);
+    int axis = shape_axis(s, node_int(n, "axis", 0));
+    int64_t strides[MAX_AXES];
+    struct elements to, from;
+
+    if (!elements_new(arena, scratch, in[0]->type, k, &to) || !elements_read(c, in[0], scratch, &from))
+        return false;
+    move_strides(s, strides);
+    for (int64_t i = 0; i < to.count; i++) {
+        int64_t at = element_target(s, strides, k, axis, i, indices[i]);
+        if (at < 0)
+            return false;
+        elements_copy(&to, i, &from, at);
+    }
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions gather_elements_functions = {
+    .role = ROLE_VIEW, .infer = gather_elements_infer, .evaluate = gather_elements_evaluate};
+
+/* How an update joins what is there. */
+enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX };
+
+static enum reduction reduction_of(const struct node *n)
+{
+    static const char *const names[] = {"none", "add", "mul", "min", "max"};
+    const char *name = node_string(n, "reduction", "none");
+    for (int i = REDUCE_ADD; i <= REDUCE_MAX; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum reduction)i;
+    return REDUCE_NONE;
+}
+
+static double reduced(enum reduction r, double a, double b)
+{
+    switch (r) {
+    case REDUCE_ADD:
+        return a + b;
+    case REDUCE_MUL:
+        return a * b;
+    case REDUCE_MIN:
+        return isnan(a) || a < b ? a : b;
+    case REDUCE_MAX:
+        return isnan(a) || a > b ? a : b;
+    default:
+        return b;
+    }
+}
+
+static int64_t reduced_integer(enum reduction r, int64_t a, int64_t b)
+{
+    switch (r) {
+    case REDUCE_ADD:
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    case REDUCE_MUL:
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    case REDUCE_MIN:
+        return a < b ? a : b;
+    case REDUCE_MAX:
+        return a > b ? a : b;
+    default:
+        return b;
+    }
+}
+
+/* A copy of data in which runs of `run` elements, at targets[i], are joined by those of updates in turn. */
+static struct tensor *scatter(struct node *n, const struct tensor *data, const struct tensor *updates,
+                              const int64_t *targets, int64_t count, int64_t run, struct arena *arena,
+                              struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    enum reduction r = reduction_of(n);
+    struct elements to, from, add;
+
+    if (!elements_new(arena, scratch, data->type, &data->shape, &to) ||
+        !elements_read(c, data, scratch, &from) || !elements_read(c, updates, scratch, &add) ||
+        from.size != add.size || add.count != count * run)
+        return NULL;
+    if (to.count > 0)
+        memcpy(to.bytes, from.bytes, (size_t)to.count * to.size);
+    if (r == REDUCE_NONE) {
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < run; j++)
+                elements_copy(&to, targets[i] + j, &add, i * run + j);
+        return elements_finish(&to);
+    }
+    if (type_bits(data->type) < 8)
+        return NULL;
+    if (type_is_float(data->type)) {
+        const double *old = tensor_doubles(c, data, scratch), *more = tensor_doubles(c, updates, scratch);
+        double *now = NEW_ARRAY(scratch, to.count, double);
+        if (to.count > 0)
+            memcpy(now, old, (size_t)to.count * sizeof *now);
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < run; j++)
+                now[targets[i] + j] = reduced(r, now[targets[i] + j], more[i * run + j]);
+        for (int64_t i = 0; i < to.count; i++)
+            payload_set(to.bytes, to.type, i, now[i]);
+    } else {
+        const int64_t *old = tensor_integers(c, data, scratch);
+        const int64_t *more = tensor_integers(c, updates, scratch);
+        int64_t *now = NEW_ARRAY(scratch, to.count, int64_t);
+        if (to.count > 0)
+            memcpy(now, old, (size_t)to.count * sizeof *now);
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < run; j++)
+                now[targets[i] + j] = reduced_integer(r, now[targets[i] + j], more[i * run + j]);
+        for (int64_t i = 0; i < to.count; i++)
+            payload_set_integer(to.bytes, to.type, i, now[i]);
+    }
+    return elements_finish(&to);
+}
+
+static void scatter_upgrade(struct graph *g, struct node *n)
+{
+    argument_rename(g, n, "ScatterElements");
+}
+
+static void scatter_elements_infer(struct node *n)
+{
+    int axis;
+    const struct shape *indices = &n->inputs[1]->shape, *updates = &n->inputs[2]->shape;
+    struct shape both;
+    if (!elements_match(n, &axis))
+        return;
+    if (shape_known(indices) && shape_known(updates) &&
+        !(shape_equal(indices, updates) && shape_broadcast(indices, updates, &both))) {
+        infer_fault(n, "indices and updates have different shapes");
+        return;
+    }
+    infer_output(n, 0, n->inputs[0]->type, &n->inputs[0]->shape);
+}
+
+static bool scatter_elements_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                                      struct arena *arena, struct arena *scratch)
+{
+    const struct shape *s = &in[0]->shape, *k = &in[1]->shape;
+    const int64_t *indices = tensor_integers(n->graph->context, in[1], scratch);
+    int axis = shape_axis(s, node_int(n, "axis", 0));
+    int64_t strides[MAX_AXES], *targets = NEW_ARRAY(scratch, in[1]->count, int64_t);
+
+    move_strides(s, strides);
+    for (int64_t i = 0; i < in[1]->count; i++)
+        if ((targets[i] = element_target(s, strides, k, axis, i, indices[i])) < 0)
+            return false;
+    out[0] = scatter(n, in[0], in[2], targets, in[1]->count, 1, arena, scratch);
+    return out[0] != NULL;
+}
+
+const struct operator_functions scatter_elements_functions = {
+    .role = ROLE_STEP, .infer = scatter_elements_infer, .evaluate = scatter_elements_evaluate};
+/* the name it had in opsets 9 and 10 */
+const struct operator_functions scatter_functions = {.role = ROLE_STEP,
+                                                     .upgrade = scatter_upgrade,
+                                                     .infer = scatter_elements_infer,
+                                                     .evaluate = scatter_elements_evaluate};
+
+/* ---- GatherND, ScatterND ---- */
+
+/* The tuples of indices, each of `depth` numbers, to row-major positions in data below its first `batch` axes. */
+static bool tuple_targets(struct context *c, const struct shape *data, int batch,
+                          const struct tensor *indices, int64_t *targets, struct arena *scratch)
+{
+    const int64_t *index = tensor_integers(c, indices, scratch);
+    int64_t depth = indices->shape.dim[indices->shape.axes - 1], strides[MAX_AXES];
+    int64_t count = shape_product(&indices->shape, 0, indices->shape.axes - 1);
+    int64_t batches = shape_product(data, 0, batch);
+
+    if (depth > data->axes - batch)
+        return false;
+    move_strides(data, strides);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t outer = batches > 0 ? i / (count / batches) : 0;
+        targets[i] = outer * shape_product(data, batch, data->axes);
+        for (int64_t d = 0; d < depth; d++) {
+            int64_t at = wrapped(index[i * depth + d], data->dim[batch + d]);
+            if (at < 0)
+                return false;
+            targets[i] += at * strides[batch + d];
+        }
+    }
+    return true;
+}
+
+/* Reports constant tuples that lie outside, then false. */
+static bool tuples_fit(struct node *n, int batch)
+{
+    const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
+    int64_t depth = indices->dim[indices->axes - 1];
+    int count;
+    const int64_t *index = node_constant_ints(n, 1, &count);
+    for (int i = 0; index && depth > 0 && i < count; i++) {
+        int64_t length = data->dim[batch + i % depth];
+        if (length >= 0 && wrapped(index[i], length) < 0) {
+            infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, index[i], length);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void gather_nd_infer(struct node *n)
+{
+    const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
+    int64_t batch = node_int(n, "batch_dims", 0);
+    struct shape out = shape_unknown;
+
+    if (data->axes >= 0 && indices->axes >= 0) {
+        if (indices->axes < 1 || data->axes < 1 || batch < 0 || batch >= data->axes ||
+            batch >= indices->axes) {
+            infer_fault(n, "%" PRId64 " batch axes do not go with %d axes of data and %d of indices",
+                        batch, data->axes, indices->axes);
+            return;
+        }
+        int64_t depth = indices->dim[indices->axes - 1];
+        for (int a = 0; a < batch; a++) {
+            if (data->dim[a] >= 0 && indices->dim[a] >= 0 && data->dim[a] != indices->dim[a]) {
+                infer_fault(n, "data and indices differ along batch axis %d", a);
+                return;
+            }
+        }
+        if (depth >= 0) {
+            if (depth < 1 || batch + depth > data->axes) {
+                infer_fault(n, "tuples of %" PRId64 " indices do not fit %d axes", depth, data->axes);
+                return;
+            }
+            if (indices->axes - 1 + data->axes - batch - depth > MAX_AXES) {
+                infer_fault(n, "the output would have more than %d axes", MAX_AXES);
+                return;
+            }
+            if (!tuples_fit(n, (int)batch))
+                return;
+            out = *indices;
+            out.axes--;
+            for (int a = (int)(batch + depth); a < data->axes; a++)
+                out.dim[out.axes++] = data->dim[a];
+            if (!argument_fits(n, &out))
+                return;
+        }
+    }
+    infer_output(n, 0, n->inputs[0]->type, &out);
+}
+
+static bool gather_nd_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                               struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const struct shape *s = &in[0]->shape, *k = &in[1]->shape;
+    int batch = (int)node_int(n, "batch_dims", 0);
+    int64_t tuples = shape_product(k, 0, k->axes - 1), depth = k->dim[k->axes - 1];
+    int64_t *targets = NEW_ARRAY(scratch, tuples, int64_t);
+    struct elements to, from;
+    struct move m = {0};
+
+    if (!tuple_targets(c, s, batch, in[1], targets, scratch) ||
+        !elements_new(arena, scratch, in[0]->type, &n->outputs[0]->shape, &to) ||
+        !elements_read(c, in[0], scratch, &from))
+        return false;
+    int64_t run = shape_product(s, (int)(batch + depth), s->axes);
+    move_axis_table(&m, tuples, run, targets);
+    if (run != 1)
+        move_axis(&m, run, 1, 1);
+    move_elements(c, &m, &to, &from);
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions gather_nd_functions = {
+    .role = ROLE_VIEW, .infer = gather_nd_infer, .evaluate = gather_nd_evaluate};
+
+static void scatter_nd_infer(struct node *n)
+{
+    const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
+    const struct shape *updates = &n->inputs[2]->shape;
+
+    if (data->axes >= 0 && indices->axes >= 0) {
+        int64_t depth = indices->axes > 0 ? indices->dim[indices->axes - 1] : 0;
+        if (indices->axes < 1 || depth > data->axes) {
+            infer_fault(n, "tuples of %" PRId64 " indices do not fit %d axes", depth, data->axes);
+            return;
+        }
+        if (depth >= 0) {
+            int64_t axes = indices->axes - 1 + data->axes - depth;
+            bool fits = updates->axes < 0 || updates->axes == axes;
+            for (int a = 0; fits && a < updates->axes; a++) {
+                int64_t d = a < indices->axes - 1 ? indices->dim[a]
+                                                  : data->dim[a - (indices->axes - 1) + depth];
+                fits = d < 0 || updates->dim[a] < 0 || d == updates->dim[a];
+            }
+            if (!fits) {
+                infer_fault(n, "the updates' shape does not go with data and indices");
+                return;
+            }
+            if (!tuples_fit(n, 0))
+                return;
+        }
+    }
+    infer_output(n, 0, n->inputs[0]->type, data);
+}
+
+static bool scatter_nd_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                                struct arena *arena, struct arena *scratch)
+{
+    const struct shape *s = &in[0]->shape, *k = &in[1]->shape;
+    int64_t tuples = shape_product(k, 0, k->axes - 1);
+    int64_t *targets = NEW_ARRAY(scratch, tuples, int64_t);
+
+    if (!tuple_targets(n->graph->context, s, 0, in[1], targets, scratch))
+        return false;
+    int64_t run = shape_product(s, (int)k->dim[k->axes - 1], s->axes);
+    out[0] = scatter(n, in[0], in[2], targets, tuples, run, arena, scratch);
+    return out[0] != NULL;
+}
+
+const struct operator_functions scatter_nd_functions = {
+    .role = ROLE_STEP, .infer = scatter_nd_infer, .evaluate = scatter_nd_evaluate};
+
+/* ---- OneHot ---- */
+
+static void one_hot_infer(struct node *n)
+{
+    const struct shape *indices = &n->inputs[0]->shape, *values = &n->inputs[2]->shape;
+    struct shape out = shape_unknown;
+    enum argument state;
+    int64_t depth = -1, axis = node_int(n, "axis", -1);
+
+    if (!argument_int(n, 1, &state, &depth))
+        return;
+    if (state == ARGUMENT_KNOWN && depth < 1) {
+        infer_fault(n, "the depth is %" PRId64, depth);
+        return;
+    }
+    if (shape_known(values) && shape_count(values) != 2) {
+        infer_fault(n, "values holds %" PRId64 " elements instead of 2", shape_count(values));
+        return;
+    }
+    if (indices->axes >= 0) {
+        if (axis < -indices->axes - 1 || axis > indices->axes) {
+            infer_fault(n, "axis %" PRId64 " lies outside the %d axes", axis, indices->axes + 1);
+            return;
+        }
+        if (indices->axes == MAX_AXES) {
+            infer_fault(n, "the output would have more than %d axes", MAX_AXES);
+            return;
+        }
+        axis = axis < 0 ? axis + indices->axes + 1 : axis;
+        out.axes = indices->axes + 1;
+        for (int a = 0, from = 0; a < out.axes; a++)
+            out.dim[a] = a == axis ? depth : indices->dim[from++];
+        if (!argument_fits(n, &out))
+            return;
+    }
+    infer_output(n, 0, n->inputs[2]->type, &out);
+}
+
+static bool one_hot_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                             struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const int64_t *indices = tensor_integers(c, in[0], scratch);
+    int64_t depth = tensor_integers(c, in[1], scratch)[0], axis = node_int(n, "axis", -1);
+    struct shape shape = in[0]->shape;
+    struct elements to, values;
+
+    if (in[2]->count != 2 || depth < 1 || shape.axes == MAX_AXES)
+        return false;
+    axis = axis < 0 ? axis + shape.axes + 1 : axis;
+    int64_t inner = shape_product(&shape, (int)axis, shape.axes);
+    for (int a = shape.axes++; a > axis; a--)
+        shape.dim[a] = shape.dim[a - 1];
+    shape.dim[axis] = depth;
+    if (!elements_new(arena, scratch, in[2]->type, &shape, &to) ||
+        !elements_read(c, in[2], scratch, &values))
+        return false;
+    for (int64_t i = 0; i < to.count; i++)
+        elements_copy(&to, i, &values, 0);
+    for (int64_t i = 0; i < in[0]->count; i++) {
+        int64_t hot = wrapped(indices[i], depth);
+        if (hot >= 0)
+            elements_copy(&to, (i / inner * depth + hot) * inner + i % inner, &values, 1);
+    }
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions one_hot_functions = {
+    .role = ROLE_STEP, .infer = one_hot_infer, .evaluate = one_hot_evaluate};
+
+/* ---- Compress, NonZero, Unique: as many elements as the data says ---- */
+
+/* Where all inputs are constants, the outputs' shapes come from evaluating; elsewhere they stay as given. */
+static void infer_by_evaluating(struct node *n, const enum element_type *types, const struct shape *unknown)
+{
+    struct context *c = n->graph->context;
+    struct arena *scratch = arena_child(&c->arena);
+    struct tensor *in[8] = {NULL}, *out[8] = {NULL};
+    bool known = true;
+
+    for (int i = 0; i < n->input_count; i++) {
+        in[i] = n->inputs[i] ? n->inputs[i]->constant : NULL;
+        known = known && (!n->inputs[i] || in[i]);
+    }
+    known = known && n->op->functions->evaluate(n, in, out, scratch, scratch);
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i])
+            infer_output(n, i, types[i], known && out[i] ? &out[i]->shape : &unknown[i]);
+    arena_free(scratch);
+}
+
+static void compress_infer(struct node *n)
+{
+    const struct shape *in = &n->inputs[0]->shape;
+    const int64_t *keep;
+    int count, axis = -1;
+    struct shape out = shape_of(1, (const int64_t[]){-1});
+
+    if (node_find(n, "axis")) {
+        if (in->axes >= 0 && (axis = infer_axis(n, in, node_int(n, "axis", 0))) < 0)
+            return;
+        out = *in;
+        if (axis >= 0)
+            out.dim[axis] = -1;
+    }
+    if (argument_ints(n, 1, &keep, &count) == ARGUMENT_KNOWN && out.axes >= 0) {
+        int64_t length = axis >= 0 ? in->dim[axis] : shape_count(in), kept = 0;
+        for (int i = 0; i < count; i++)
+            kept += keep[i] != 0;
+        if (length >= 0 && count > length) {
+            infer_fault(n, "the condition has %d elements for a length of %" PRId64, count, length);
+            return;
+        }
+        out.dim[axis >= 0 ? axis : 0] = kept;
+    }
+    infer_output(n, 0, n->inputs[0]->type, &out);
+}
+
+static bool compress_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                              struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const int64_t *keep = tensor_integers(c, in[1], scratch);
+    bool along = node_find(n, "axis") != NULL;
+    struct shape shape = along ? in[0]->shape : shape_of(1, &in[0]->count);
+    int axis = along ? shape_axis(&shape, node_int(n, "axis", 0)) : 0;
+    int64_t *table = NEW_ARRAY(scratch, in[1]->count, int64_t), kept = 0, length = shape.dim[axis];
+    int64_t outer = shape_product(&shape, 0, axis);
+    int64_t inner = shape_product(&shape, axis + 1, shape.axes);
+    struct elements to, from;
+    struct move m = {0};
+
+    for (int64_t i = 0; i < in[1]->count && i < length; i++)
+        if (keep[i] != 0)
+            table[kept++] = i * inner;
+    shape.dim[axis] = kept;
+    if (!elements_new(arena, scratch, in[0]->type, &shape, &to) ||
+        !elements_read(c, in[0], scratch, &from))
+        return false;
+    move_axis(&m, outer, kept * inner, length * inner);
+    move_axis_table(&m, kept, inner, table);
+    move_axis(&m, inner, 1, 1);
+    move_elements(c, &m, &to, &from);
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions compress_functions = {
+    .role = ROLE_VIEW, .infer = compress_infer, .evaluate = compress_evaluate};
+
+static void non_zero_infer(struct node *n)
+{
+    int axes = n->inputs[0]->shape.axes;
+    const enum element_type type = TYPE_INT64;
+    struct shape out = shape_of(2, (const int64_t[]){axes, -1});
+    infer_by_evaluating(n, &type, &out);
+}
+
+static bool non_zero_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                              struct arena *arena, struct arena *scratch)
+{
+    const double *x = tensor_doubles(n->graph->context, in[0], scratch);
+    const struct shape *s = &in[0]->shape;
+    struct shape shape = shape_of(2, (const int64_t[]){s->axes, 0});
+    struct elements to;
+
+    for (int64_t i = 0; i < in[0]->count; i++)
+        shape.dim[1] += x[i] != 0;
+    if (!elements_new(arena, scratch, TYPE_INT64, &shape, &to))
+        return false;
+    int64_t *index = (int64_t *)(void *)to.bytes;
+    for (int64_t i = 0, column = 0; i < in[0]->count; i++) {
+        int64_t rest = i;
+        if (x[i] == 0)
+            continue;
+        for (int a = s->axes - 1; a >= 0; a--) {
+            index[a * shape.dim[1] + column] = rest % s->dim[a];
+            rest /= s->dim[a];
+        }
+        column++;
+    }
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions non_zero_functions = {
+    .role = ROLE_NONE, .infer = non_zero_infer, .evaluate = non_zero_evaluate};
+
+/* What is to be ordered: items of `run` numbers, number j of item i at i * item + j / inner * outer + j % inner. */
+struct order {
+    const double *real; /* one of the two */
+    const int64_t *whole;
+    int64_t item, run, inner, outer;
+    bool descending;
+};
+
+static int compare_numbers(const struct order *o, int64_t a, int64_t b)
+{
+    if (o->whole)
+        return (o->whole[a] > o->whole[b]) - (o->whole[a] < o->whole[b]);
+    double x = o->real[a], y = o->real[b];
+    if (isnan(x) || isnan(y)) /* NaN counts as larger than all */
+        return isnan(x) - isnan(y);
+    return (x > y) - (x < y);
+}
+
+static int compare_items(const struct order *o, int64_t a, int64_t b)
+{
+    for (int64_t j = 0; j < o->run; j++) {
+        int64_t at = j / o->inner * o->outer + j % o->inner;
+        int d = compare_numbers(o, a * o->item + at, b * o->item + at);
+        if (d != 0)
+            return o->descending ? -d : d;
+    }
+    return 0;
+}
+
+/* Of equal items the earlier comes first. */
+static int compare_order(const void *a, const void *b, void *order)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    int d = compare_items(order, x, y);
+    return d != 0 ? d : (x > y) - (x < y);
+}
+
+static void order_read(struct order *o, struct context *c, const struct tensor *t, struct arena *scratch)
+{
+    if (type_is_float(t->type))
+        o->real = tensor_doubles(c, t, scratch);
+    else
+        o->whole = tensor_integers(c, t, scratch);
+}
+
+static void unique_infer(struct node *n)
+{
+    struct shape unknown[4];
+    const enum element_type types[4] = {n->inputs[0]->type, TYPE_INT64, TYPE_INT64, TYPE_INT64};
+    const struct shape *in = &n->inputs[0]->shape;
+    for (int i = 0; i < 4; i++)
+        unknown[i] = shape_of(1, (const int64_t[]){-1});
+    if (node_find(n, "axis")) {
+        unknown[0] = *in;
+        if (in->axes >= 0) {
+            int axis = infer_axis(n, in, node_int(n, "axis", 0));
+            if (axis < 0)
+                return;
+            unknown[0].dim[axis] = -1;
+        }
+    }
+    infer_by_evaluating(n, types, unknown);
+}
+
+static bool unique_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                            struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    bool along = node_find(n, "axis") != NULL, sorted = node_int(n, "sorted", 1) != 0;
+    struct shape shape = along ? in[0]->shape : shape_of(1, &in[0]->count);
+    int axis = along ? shape_axis(&shape, node_int(n, "axis", 0)) : 0;
+    int64_t length = shape.dim[axis], outer = shape_product(&shape, 0, axis);
+    int64_t inner = shape_product(&shape, axis + 1, shape.axes), kept = 0;
+    struct order order = {
+        .item = inner, .run = outer * inner, .inner = inner > 0 ? inner : 1, .outer = length * inner};
+    int64_t *items = NEW_ARRAY(scratch, length, int64_t), *group = NEW_ARRAY(scratch, length, int64_t);
+    int64_t *first = NEW_ARRAY(scratch, length, int64_t), *counts = NEW_ARRAY(scratch, length, int64_t);
+    int64_t *rank = NEW_ARRAY(scratch, length, int64_t), *by = NEW_ARRAY(scratch, length, int64_t);
+    struct elements to, from;
+    struct move m = {0};
+
+    if (!elements_read(c, in[0], scratch, &from))
+        return false;
+    order_read(&order, c, in[0], scratch);
+    for (int64_t i = 0; i < length; i++)
+        items[i] = i;
+    qsort_r(items, (size_t)length, sizeof *items, compare_order, &order);
+    for (int64_t i = 0; i < length; i++) {
+        if (i == 0 || compare_items(&order, items[i - 1], items[i]) != 0)
+            first[kept++] = items[i];
+        group[items[i]] = kept - 1;
+        counts[kept - 1]++;
+    }
+    /* by: the groups in the order in which they are given; rank: its inverse */
+    if (sorted) {
+        for (int64_t g = 0; g < kept; g++)
+            by[g] = g;
+    } else {
+        for (int64_t i = 0, g = 0; i < length; i++)
+            if (first[group[i]] == i)
+                by[g++] = group[i];
+    }
+    for (int64_t g = 0; g < kept; g++)
+        rank[by[g]] = g;
+
+    int64_t *table = NEW_ARRAY(scratch, kept, int64_t);
+    for (int64_t g = 0; g < kept; g++)
+        table[g] = first[by[g]] * inner;
+    shape.dim[axis] = kept;
+    if (!elements_new(arena, scratch, in[0]->type, &shape, &to))
+        return false;
+    move_axis(&m, outer, kept * inner, length * inner);
+    move_axis_table(&m, kept, inner, table);
+    move_axis(&m, inner, 1, 1);
+    move_elements(c, &m, &to, &from);
+    out[0] = elements_finish(&to);
+    for (int i = 1; i < n->output_count; i++) {
+        struct shape list = shape_of(1, i == 2 ? &length : &kept);
+        void *data;
+        if (!n->outputs[i])
+            continue;
+        out[i] = tensor_new(arena, TYPE_INT64, &list, &data);
+        for (int64_t j = 0; j < list.dim[0]; j++)
+            ((int64_t *)data)[j] = i == 1 ? first[by[j]] : i == 2 ? rank[group[j]] : counts[by[j]];
+    }
+    return true;
+}
+
+const struct operator_functions unique_functions = {
+    .role = ROLE_NONE, .infer = unique_infer, .evaluate = unique_evaluate};
+
+/* ---- TopK ---- */
+
+static void top_k_upgrade(struct graph *g, struct node *n)
+{
+    if (n->opset < 10)
+        argument_from_int(g, n, "k", 1);
+}
+
+static void top_k_infer(struct node *n)
+{
+    const struct shape *in = &n->inputs[0]->shape;
+    struct shape out = *in;
+    enum argument state;
+    int64_t k = -1;
+
+    if (!argument_int(n, 1, &state, &k))
+        return;
+    if (in->axes >= 0) {
+        int axis = infer_axis(n, in, node_int(n, "axis", -1));
+        if (axis < 0)
+            return;
+        if (state == ARGUMENT_KNOWN && (k < 0 || (in->dim[axis] >= 0 && k > in->dim[axis]))) {
+            infer_fault(n, "K is %" PRId64 " for an axis of length %" PRId64, k, in->dim[axis]);
+            return;
+        }
+        out.dim[axis] = k;
+    }
+    infer_output(n, 0, n->inputs[0]->type, &out);
+    infer_output(n, 1, TYPE_INT64, &out);
+}
+
+static bool top_k_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                           struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    struct shape shape = in[0]->shape;
+    int64_t k = tensor_integers(c, in[1], scratch)[0];
+    int axis = shape_axis(&shape, node_int(n, "axis", -1));
+    int64_t length = shape.dim[axis], inner = shape_product(&shape, axis + 1, shape.axes);
+    int64_t outer = shape_product(&shape, 0, axis), *items = NEW_ARRAY(scratch, length, int64_t);
+    struct order whole = {.item = inner, .run = 1, .inner = 1,
+                          .descending = node_int(n, "largest", 1) != 0};
+    struct elements values, from;
+    void *data;
+
+    if (k < 0 || k > length || !elements_read(c, in[0], scratch, &from))
+        return false;
+    shape.dim[axis] = k;
+    if (!elements_new(arena, scratch, in[0]->type, &shape, &values))
+        return false;
+    struct tensor *indices = tensor_new(arena, TYPE_INT64, &shape, &data);
+    order_read(&whole, c, in[0], scratch);
+    for (int64_t row = 0; row < outer * inner; row++) {
+        int64_t base = row / inner * length * inner + row % inner;
+        struct order order = whole;
+        if (order.real)
+            order.real += base;
+        else
+            order.whole += base;
+        for (int64_t i = 0; i < length; i++)
+            items[i] = i;
+        qsort_r(items, (size_t)length, sizeof *items, compare_order, &order);
+        for (int64_t i = 0; i < k; i++) {
+            int64_t at = (row / inner * k + i) * inner + row % inner;
+            elements_copy(&values, at, &from, base + items[i] * inner);
+            ((int64_t *)data)[at] = items[i];
+        }
+    }
+    if (n->outputs[0])
+        out[0] = elements_finish(&values);
+    if (n->output_count > 1 && n->outputs[1])
+        out[1] = indices;
+    return true;
+}
+
+const struct operator_functions top_k_functions = {.role = ROLE_NONE,
+                                                   .upgrade = top_k_upgrade,
+                                                   .infer = top_k_infer,
+                                                   .evaluate = top_k_evaluate};
