@@ -71,8 +71,8 @@ static void concat_infer(struct node *n)
                 out.dim[a] = s->dim[a];
             } else if (s->dim[a] >= 0 && s->dim[a] != out.dim[a]) {
                 infer_fault(n, "%s cannot be joined with %s along axis %d",
-                            shape_text(&c->arena, s),
-                            shape_text(&c->arena, &n->inputs[0]->shape), axis);
+                            shape_text(&c->arena, s), shape_text(&c->arena, &n->inputs[0]->shape),
+                            axis);
                 return;
             }
         }
@@ -163,8 +163,8 @@ static void split_infer(struct node *n)
             }
         }
         if (axis >= 0 && in->dim[axis] >= 0 && sum != in->dim[axis]) {
-            infer_fault(n, "the sizes add up to %" PRId64 ", axis %d has length %" PRId64, sum, axis,
-                        in->dim[axis]);
+            infer_fault(n, "the sizes add up to %" PRId64 ", axis %d has length %" PRId64, sum,
+                        axis, in->dim[axis]);
             return;
         }
     } else if (state == ARGUMENT_ABSENT && parts != n->output_count) {
@@ -180,8 +180,9 @@ static void split_infer(struct node *n)
             } else if (length >= 0 && i == n->output_count - 1) {
                 int64_t last = length - i * part;
                 if (last < 1 && !(length == 0 && last == 0)) {
-                    infer_fault(n, "axis %d of length %" PRId64 " cannot be split into %" PRId64 " parts",
-                                axis, length, parts);
+                    infer_fault(
+                        n, "axis %d of length %" PRId64 " cannot be split into %" PRId64 " parts",
+                        axis, length, parts);
                     return;
                 }
                 part = last;
@@ -220,7 +221,5 @@ static bool split_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions split_functions = {.role = ROLE_VIEW,
-                                                   .upgrade = split_upgrade,
-                                                   .infer = split_infer,
-                                                   .evaluate = split_evaluate};
+const struct operator_functions split_functions = {
+    .role = ROLE_VIEW, .upgrade = split_upgrade, .infer = split_infer, .evaluate = split_evaluate};

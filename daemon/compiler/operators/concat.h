@@ -1,6 +1,7 @@
 #ifndef COMPILER_CONCAT_H
 #define COMPILER_CONCAT_H
-/* Where the parts of a Concat or a Split lie along its axis. For inferred nodes with known shapes. */
+/* Where the parts of a Concat or a Split lie along its axis. For inferred nodes with known shapes.
+ */
 #include "daemon/compiler/graph/graph.h"
 
 /* The axis, counted from the start. */

@@ -87,8 +87,9 @@ static void constant_of_shape_infer(struct node *n)
     infer_output(n, 0, type, &out);
 }
 
-static bool constant_of_shape_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
-                                       struct arena *arena, struct arena *scratch)
+static bool constant_of_shape_evaluate(struct node *n, struct tensor *const *in,
+                                       struct tensor **out, struct arena *arena,
+                                       struct arena *scratch)
 {
     struct context *c = n->graph->context;
     const struct attribute *value = node_find(n, "value");
@@ -112,15 +113,14 @@ static bool constant_of_shape_evaluate(struct node *n, struct tensor *const *in,
     return true;
 }
 
-const struct operator_functions constant_of_shape_functions = {.role = ROLE_NONE,
-                                                               .infer = constant_of_shape_infer,
-                                                               .evaluate =
-                                                                   constant_of_shape_evaluate};
+const struct operator_functions constant_of_shape_functions = {
+    .role = ROLE_NONE, .infer = constant_of_shape_infer, .evaluate = constant_of_shape_evaluate};
 
 /* ---- Range ---- */
 
 /* max(ceil((limit - start) / delta), 0), in int64 for integers; -1 where it cannot be counted. */
-static int64_t range_count(struct context *c, const struct tensor *const t[3], struct arena *scratch)
+static int64_t range_count(struct context *c, const struct tensor *const t[3],
+                           struct arena *scratch)
 {
     if (type_is_integer(t[0]->type)) {
         int64_t start = tensor_integers(c, t[0], scratch)[0];
@@ -185,7 +185,8 @@ static bool range_evaluate(struct node *n, struct tensor *const *in, struct tens
         for (int64_t i = 0; i < count; i++)
             payload_set_integer(to.bytes, to.type, i, (int64_t)(start + (uint64_t)i * delta));
     } else {
-        double start = tensor_doubles(c, in[0], scratch)[0], delta = tensor_doubles(c, in[2], scratch)[0];
+        double start = tensor_doubles(c, in[0], scratch)[0],
+               delta = tensor_doubles(c, in[2], scratch)[0];
         for (int64_t i = 0; i < count; i++)
             payload_set(to.bytes, to.type, i, start + (double)i * delta);
     }

@@ -1,4 +1,5 @@
-/* Elements chosen by index tensors: the Gather and Scatter families, OneHot, Compress, NonZero, Unique, TopK. */
+/* Elements chosen by index tensors: the Gather and Scatter families, OneHot, Compress, NonZero,
+ * Unique, TopK. */
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
 #include <inttypes.h>
@@ -103,9 +104,10 @@ const struct operator_functions gather_functions = {
 
 /* ---- GatherElements, ScatterElements ---- */
 
-/* Where along data, which has the same axes, element i of indices (at row-major position i) points; -1: outside. */
-static int64_t element_target(const struct shape *data, const int64_t *strides, const struct shape *indices,
-                              int axis, int64_t i, int64_t index)
+/* Where along data, which has the same axes, element i of indices (at row-major position i) points;
+ * -1: outside. */
+static int64_t element_target(const struct shape *data, const int64_t *strides,
+                              const struct shape *indices, int axis, int64_t i, int64_t index)
 {
     int64_t at = 0;
     index = wrapped(index, data->dim[axis]);
@@ -158,7 +160,8 @@ static bool gather_elements_evaluate(struct node *n, struct tensor *const *in, s
     int64_t strides[MAX_AXES];
     struct elements to, from;
 
-    if (!elements_new(arena, scratch, in[0]->type, k, &to) || !elements_read(c, in[0], scratch, &from))
+    if (!elements_new(arena, scratch, in[0]->type, k, &to) ||
+        !elements_read(c, in[0], scratch, &from))
         return false;
     move_strides(s, strides);
     for (int64_t i = 0; i < to.count; i++) {
@@ -219,10 +222,11 @@ static int64_t reduced_integer(enum reduction r, int64_t a, int64_t b)
     }
 }
 
-/* A copy of data in which runs of `run` elements, at targets[i], are joined by those of updates in turn. */
-static struct tensor *scatter(struct node *n, const struct tensor *data, const struct tensor *updates,
-                              const int64_t *targets, int64_t count, int64_t run, struct arena *arena,
-                              struct arena *scratch)
+/* A copy of data in which runs of `run` elements, at targets[i], are joined by those of updates in
+ * turn. */
+static struct tensor *scatter(struct node *n, const struct tensor *data,
+                              const struct tensor *updates, const int64_t *targets, int64_t count,
+                              int64_t run, struct arena *arena, struct arena *scratch)
 {
     struct context *c = n->graph->context;
     enum reduction r = reduction_of(n);
@@ -243,7 +247,8 @@ static struct tensor *scatter(struct node *n, const struct tensor *data, const s
     if (type_bits(data->type) < 8)
         return NULL;
     if (type_is_float(data->type)) {
-        const double *old = tensor_doubles(c, data, scratch), *more = tensor_doubles(c, updates, scratch);
+        const double *old = tensor_doubles(c, data, scratch),
+                     *more = tensor_doubles(c, updates, scratch);
         double *now = NEW_ARRAY(scratch, to.count, double);
         if (to.count > 0)
             memcpy(now, old, (size_t)to.count * sizeof *now);
@@ -313,7 +318,8 @@ const struct operator_functions scatter_functions = {.role = ROLE_STEP,
 
 /* ---- GatherND, ScatterND ---- */
 
-/* The tuples of indices, each of `depth` numbers, to row-major positions in data below its first `batch` axes. */
+/* The tuples of indices, each of `depth` numbers, to row-major positions in data below its first
+ * `batch` axes. */
 static bool tuple_targets(struct context *c, const struct shape *data, int batch,
                           const struct tensor *indices, int64_t *targets, struct arena *scratch)
 {
@@ -348,7 +354,8 @@ static bool tuples_fit(struct node *n, int batch)
     for (int i = 0; index && depth > 0 && i < count; i++) {
         int64_t length = data->dim[batch + i % depth];
         if (length >= 0 && wrapped(index[i], length) < 0) {
-            infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, index[i], length);
+            infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, index[i],
+                        length);
             return false;
         }
     }
@@ -364,7 +371,8 @@ static void gather_nd_infer(struct node *n)
     if (data->axes >= 0 && indices->axes >= 0) {
         if (indices->axes < 1 || data->axes < 1 || batch < 0 || batch >= data->axes ||
             batch >= indices->axes) {
-            infer_fault(n, "%" PRId64 " batch axes do not go with %d axes of data and %d of indices",
+            infer_fault(n,
+                        "%" PRId64 " batch axes do not go with %d axes of data and %d of indices",
                         batch, data->axes, indices->axes);
             return;
         }
@@ -377,7 +385,8 @@ static void gather_nd_infer(struct node *n)
         }
         if (depth >= 0) {
             if (depth < 1 || batch + depth > data->axes) {
-                infer_fault(n, "tuples of %" PRId64 " indices do not fit %d axes", depth, data->axes);
+                infer_fault(n, "tuples of %" PRId64 " indices do not fit %d axes", depth,
+                            data->axes);
                 return;
             }
             if (indices->axes - 1 + data->axes - batch - depth > MAX_AXES) {
@@ -544,8 +553,10 @@ const struct operator_functions one_hot_functions = {
 
 /* ---- Compress, NonZero, Unique: as many elements as the data says ---- */
 
-/* Where all inputs are constants, the outputs' shapes come from evaluating; elsewhere they stay as given. */
-static void infer_by_evaluating(struct node *n, const enum element_type *types, const struct shape *unknown)
+/* Where all inputs are constants, the outputs' shapes come from evaluating; elsewhere they stay as
+ * given. */
+static void infer_by_evaluating(struct node *n, const enum element_type *types,
+                                const struct shape *unknown)
 {
     struct context *c = n->graph->context;
     struct arena *scratch = arena_child(&c->arena);
@@ -660,7 +671,8 @@ static bool non_zero_evaluate(struct node *n, struct tensor *const *in, struct t
 const struct operator_functions non_zero_functions = {
     .role = ROLE_NONE, .infer = non_zero_infer, .evaluate = non_zero_evaluate};
 
-/* What is to be ordered: items of `run` numbers, number j of item i at i * item + j / inner * outer + j % inner. */
+/* What is to be ordered: items of `run` numbers, number j of item i at i * item + j / inner * outer
+ * + j % inner. */
 struct order {
     const double *real; /* one of the two */
     const int64_t *whole;
@@ -697,7 +709,8 @@ static int compare_order(const void *a, const void *b, void *order)
     return d != 0 ? d : (x > y) - (x < y);
 }
 
-static void order_read(struct order *o, struct context *c, const struct tensor *t, struct arena *scratch)
+static void order_read(struct order *o, struct context *c, const struct tensor *t,
+                       struct arena *scratch)
 {
     if (type_is_float(t->type))
         o->real = tensor_doubles(c, t, scratch);
@@ -733,10 +746,14 @@ static bool unique_evaluate(struct node *n, struct tensor *const *in, struct ten
     int axis = along ? shape_axis(&shape, node_int(n, "axis", 0)) : 0;
     int64_t length = shape.dim[axis], outer = shape_product(&shape, 0, axis);
     int64_t inner = shape_product(&shape, axis + 1, shape.axes), kept = 0;
-    struct order order = {
-        .item = inner, .run = outer * inner, .inner = inner > 0 ? inner : 1, .outer = length * inner};
-    int64_t *items = NEW_ARRAY(scratch, length, int64_t), *group = NEW_ARRAY(scratch, length, int64_t);
-    int64_t *first = NEW_ARRAY(scratch, length, int64_t), *counts = NEW_ARRAY(scratch, length, int64_t);
+    struct order order = {.item = inner,
+                          .run = outer * inner,
+                          .inner = inner > 0 ? inner : 1,
+                          .outer = length * inner};
+    int64_t *items = NEW_ARRAY(scratch, length, int64_t),
+            *group = NEW_ARRAY(scratch, length, int64_t);
+    int64_t *first = NEW_ARRAY(scratch, length, int64_t),
+            *counts = NEW_ARRAY(scratch, length, int64_t);
     int64_t *rank = NEW_ARRAY(scratch, length, int64_t), *by = NEW_ARRAY(scratch, length, int64_t);
     struct elements to, from;
     struct move m = {0};
@@ -831,8 +848,8 @@ static bool top_k_evaluate(struct node *n, struct tensor *const *in, struct tens
     int axis = shape_axis(&shape, node_int(n, "axis", -1));
     int64_t length = shape.dim[axis], inner = shape_product(&shape, axis + 1, shape.axes);
     int64_t outer = shape_product(&shape, 0, axis), *items = NEW_ARRAY(scratch, length, int64_t);
-    struct order whole = {.item = inner, .run = 1, .inner = 1,
-                          .descending = node_int(n, "largest", 1) != 0};
+    struct order whole = {
+        .item = inner, .run = 1, .inner = 1, .descending = node_int(n, "largest", 1) != 0};
     struct elements values, from;
     void *data;
 
@@ -866,7 +883,5 @@ static bool top_k_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions top_k_functions = {.role = ROLE_NONE,
-                                                   .upgrade = top_k_upgrade,
-                                                   .infer = top_k_infer,
-                                                   .evaluate = top_k_evaluate};
+const struct operator_functions top_k_functions = {
+    .role = ROLE_NONE, .upgrade = top_k_upgrade, .infer = top_k_infer, .evaluate = top_k_evaluate};

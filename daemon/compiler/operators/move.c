@@ -23,7 +23,8 @@ static void pack(uint8_t *packed, const uint8_t *bytes, int64_t count, int bits)
     }
 }
 
-bool elements_read(struct context *c, const struct tensor *t, struct arena *scratch, struct elements *e)
+bool elements_read(struct context *c, const struct tensor *t, struct arena *scratch,
+                   struct elements *e)
 {
     int bits = type_bits(t->type);
     *e = (struct elements){.type = t->type, .count = t->count};
@@ -33,6 +34,8 @@ bool elements_read(struct context *c, const struct tensor *t, struct arena *scra
     if (bits >= 8) {
         e->size = (size_t)bits / 8;
         e->bytes = (uint8_t *)(uintptr_t)data;
+        if ((uintptr_t)data % e->size != 0 && e->size <= 8) /* move_row() reads whole elements */
+            e->bytes = arena_memdup(scratch, data, t->bytes);
     } else {
         e->size = 1;
         e->bytes = arena_array(scratch, (size_t)t->count, 1);
@@ -184,15 +187,14 @@ void move_strides(const struct shape *s, int64_t strides[MAX_AXES])
 struct tensor *move_reshaped(struct context *c, const struct tensor *t, const struct shape *shape,
                              struct arena *arena)
 {
-    if (type_bits(t->type) == 0 || shape_count(shape) != t->count)
+    void *data;
+    if (type_bits(t->type) == 0 || shape_count(shape) != t->count || t->count > most_elements)
         return NULL;
-    struct tensor *out = NEW(arena, struct tensor);
-    *out = *t;
-    out->shape = *shape;
-    out->hashed = false;
-    if (out->deferred) {
-        out->data = tensor_data(c, t, arena);
-        out->deferred = NULL;
-    }
+    struct tensor *out = tensor_new(arena, t->type, shape, &data);
+    struct arena *scratch = arena_child(arena);
+    const void *payload = tensor_data(c, t, scratch);
+    if (out->bytes > 0)
+        memcpy(data, payload, out->bytes);
+    arena_free(scratch);
     return out;
 }

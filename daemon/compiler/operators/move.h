@@ -1,9 +1,10 @@
 #ifndef COMPILER_MOVE_H
 #define COMPILER_MOVE_H
 /*
- * Moving elements: the one copy routine behind every operator whose output elements are elements of an
- * input (Reshape, Transpose, Slice, Concat, Pad, Gather, nearest Resize …). Works on any element type by
- * its size; types of less than a byte are spread to one byte an element while they are moved.
+ * Moving elements: the one copy routine behind every operator whose output elements are elements of
+ * an input (Reshape, Transpose, Slice, Concat, Pad, Gather, nearest Resize …). Works on any element
+ * type by its size; types of less than a byte are spread to one byte an element while they are
+ * moved.
  */
 #include "daemon/compiler/graph/graph.h"
 
@@ -18,9 +19,10 @@ struct elements {
 };
 
 /* The elements of t, in scratch where they are not in memory as they are. false for strings. */
-bool elements_read(struct context *c, const struct tensor *t, struct arena *scratch, struct elements *e);
-/* A new tensor in arena, zeroed, to be filled through e->bytes and then taken by elements_finish(). false
- * for strings and for more than 2^31 elements: such a constant is never worth making. */
+bool elements_read(struct context *c, const struct tensor *t, struct arena *scratch,
+                   struct elements *e);
+/* A new tensor in arena, zeroed, to be filled through e->bytes and then taken by elements_finish().
+ * false for strings and for more than 2^31 elements: such a constant is never worth making. */
 bool elements_new(struct arena *arena, struct arena *scratch, enum element_type type,
                   const struct shape *shape, struct elements *e);
 struct tensor *elements_finish(struct elements *e);
@@ -31,18 +33,21 @@ void elements_set(struct elements *to, int64_t i, double number);
 
 /* A walk over to, row-major over the extents of its axes:
  *     to[to_start + sum of i_a * to_stride_a] = from[from_start + sum of from_a(i_a)]
- * where from_a(i) is i * from_stride_a, or for an axis with a table from_a[i]; fill where one of these is
- * negative. An axis may be split or merged as suits the operator. */
+ * where from_a(i) is i * from_stride_a, or for an axis with a table from_a[i]; fill where one of
+ * these is negative. An axis may be split or merged as suits the operator. */
 enum { MOVE_AXES = 2 * MAX_AXES };
 struct move {
     int axes;
     int64_t extent[MOVE_AXES], to_stride[MOVE_AXES], from_stride[MOVE_AXES];
-    const int64_t *from[MOVE_AXES]; /* a table of extent entries, in elements; NULL: by from_stride */
+    const int64_t
+        *from[MOVE_AXES]; /* a table of extent entries, in elements; NULL: by from_stride */
     int64_t to_start, from_start;
-    const void *fill; /* one element of the type's size here; NULL: such elements are left as they are */
+    const void
+        *fill; /* one element of the type's size here; NULL: such elements are left as they are */
 };
 
-/* Appends an axis, outermost first, that goes through from by a stride (0: repeats; may be negative). */
+/* Appends an axis, outermost first, that goes through from by a stride (0: repeats; may be
+ * negative). */
 void move_axis(struct move *m, int64_t extent, int64_t to_stride, int64_t from_stride);
 /* Appends an axis by a table, which belongs to the caller and must live until the move is done. */
 void move_axis_table(struct move *m, int64_t extent, int64_t to_stride, const int64_t *from);
@@ -50,8 +55,8 @@ void move_elements(struct context *c, const struct move *m, struct elements *to,
                    const struct elements *from);
 /* Row-major strides, in elements. */
 void move_strides(const struct shape *s, int64_t strides[MAX_AXES]);
-/* The whole of t with another shape (of as many elements): shares the payload where it is in memory. NULL
- * for strings. */
+/* A copy of t with another shape of as many elements. NULL for strings, and where the counts
+ * differ. */
 struct tensor *move_reshaped(struct context *c, const struct tensor *t, const struct shape *shape,
                              struct arena *arena);
 

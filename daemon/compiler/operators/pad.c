@@ -102,7 +102,8 @@ static void pad_infer(struct node *n)
                 infer_fault(n, "axis %d has no elements to pad with", axes[i]);
                 return;
             }
-            if (__builtin_add_overflow(length, begin, &sum) || __builtin_add_overflow(sum, end, &sum)) {
+            if (__builtin_add_overflow(length, begin, &sum) ||
+                __builtin_add_overflow(sum, end, &sum)) {
                 infer_fault(n, "the output would have more elements than can be counted");
                 return;
             }

@@ -128,7 +128,8 @@ static void squeeze_infer(struct node *n)
     struct shape out = shape_unknown;
 
     enum argument state = argument_ints(n, 1, &list, &count);
-    if (state == ARGUMENT_UNKNOWN || in->axes < 0 || (state == ARGUMENT_ABSENT && !shape_known(in))) {
+    if (state == ARGUMENT_UNKNOWN || in->axes < 0 ||
+        (state == ARGUMENT_ABSENT && !shape_known(in))) {
         infer_output(n, 0, n->inputs[0]->type, &out);
         return;
     }
@@ -323,7 +324,8 @@ static void depth_infer(struct node *n)
         /* into: what this axis is divided by; 0: it grows */
         if (into > 0) {
             if (d % into != 0) {
-                infer_fault(n, "axis %d has length %" PRId64 ", no multiple of %" PRId64, a, d, into);
+                infer_fault(n, "axis %d has length %" PRId64 ", no multiple of %" PRId64, a, d,
+                            into);
                 return;
             }
             out.dim[a] = d / into;

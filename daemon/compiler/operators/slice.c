@@ -11,8 +11,8 @@ static int64_t clamp(int64_t i, int64_t low, int64_t high)
     return i < low ? low : i > high ? high : i;
 }
 
-/* One axis of known length. INT64_MIN and INT64_MAX mean "as far as there is", so nothing may be added to a
- * number before it is known to be small. */
+/* One axis of known length. INT64_MIN and INT64_MAX mean "as far as there is", so nothing may be
+ * added to a number before it is known to be small. */
 static int64_t slice_axis(int64_t length, int64_t start, int64_t end, int64_t step, int64_t *first)
 {
     *first = 0;
@@ -154,10 +154,8 @@ static bool slice_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions slice_functions = {.role = ROLE_VIEW,
-                                                   .upgrade = slice_upgrade,
-                                                   .infer = slice_infer,
-                                                   .evaluate = slice_evaluate};
+const struct operator_functions slice_functions = {
+    .role = ROLE_VIEW, .upgrade = slice_upgrade, .infer = slice_infer, .evaluate = slice_evaluate};
 
 /* ---- CenterCropPad ---- */
 
