@@ -23,6 +23,7 @@ struct value *graph_value(struct graph *g, const char *name, enum element_type t
     v->shape = shape ? *shape : shape_unknown;
     v->recorded = shape_unknown;
     v->input = -1;
+    v->source = -1;
     v->id = g->value_count;
     APPEND(a, g->values, g->value_count, g->value_room) = v;
     return v;

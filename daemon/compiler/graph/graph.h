@@ -146,6 +146,13 @@ bool graph_sort(struct graph *g, struct node **cycle, int *cycle_count);
  * after it. */
 bool graph_sort_cycle(struct graph *g, struct node ***cycle, int *cycle_count);
 
+/* The number of the first model input on whose numbers (not only on whose shape) v depends; -1: none. Known after
+ * infer_graph(). */
+static inline int value_source(const struct value *v)
+{
+    return v->input >= 0 ? v->input : v->source;
+}
+
 /* input i of n, or NULL where it is left out. */
 static inline struct value *node_input(const struct node *n, int i)
 {

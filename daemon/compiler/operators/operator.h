@@ -99,6 +99,14 @@ int infer_axis(struct node *n, const struct shape *s, int64_t axis);
 /* Reports TUKI0116 for n, whose input slot has to be a constant and depends on a model input. For
  * inputs that operators/shapelike.def lists infer_graph() has done so before infer() is called. */
 void infer_depends(struct node *n, int slot);
+/* The same for one node, whose inputs are inferred: for passes that make nodes. */
+void infer_node(struct node *n);
+/* The name of input slot where it is shape-like (operators/shapelike.def); NULL where it is not. */
+const char *infer_shape_like(const struct node *n, int slot);
+/* Whether only the shape of n's input matters (Shape, Size, EyeLike). */
+bool infer_shape_only(const struct node *n);
+/* Marks every output as reported. */
+void node_poison(struct node *n);
 /* Runs infer over the whole graph in order: types, shapes, then TUKI0106/0113/0116/0117 as
  * rulings.md says. Nodes whose inputs are all constants become deferred constants, and shape-like
  * inputs are evaluated. */
