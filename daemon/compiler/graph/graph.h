@@ -35,10 +35,12 @@ struct value {
     int reader_count, reader_room;
     int input;        /* number among the graph's inputs, -1 if none */
     int output_count; /* how many graph outputs it is */
-    bool read;        /* of an input: a layer of the file reads it (graph/accept.h) */
-    bool poisoned;    /* a fault was reported: nothing about it or its readers is reported again */
-    int id;           /* dense, unique in its graph; no order is to be taken from it */
-    void *plan;       /* the GPU half's own notes (gpu/plan.h) */
+    int source; /* the first model input that its numbers come from, -1 if none; see value_source()
+                 */
+    bool read;  /* of an input: a layer of the file reads it (graph/accept.h) */
+    bool poisoned; /* a fault was reported: nothing about it or its readers is reported again */
+    int id;        /* dense, unique in its graph; no order is to be taken from it */
+    void *plan;    /* the GPU half's own notes (gpu/plan.h) */
 };
 
 enum attribute_type {
@@ -146,8 +148,8 @@ bool graph_sort(struct graph *g, struct node **cycle, int *cycle_count);
  * after it. */
 bool graph_sort_cycle(struct graph *g, struct node ***cycle, int *cycle_count);
 
-/* The number of the first model input on whose numbers (not only on whose shape) v depends; -1: none. Known after
- * infer_graph(). */
+/* The number of the first model input on whose numbers (not only on whose shape) v depends; -1:
+ * none. Known after infer_graph(). */
 static inline int value_source(const struct value *v)
 {
     return v->input >= 0 ? v->input : v->source;

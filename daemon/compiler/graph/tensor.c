@@ -57,7 +57,7 @@ const void *tensor_data(struct context *c, const struct tensor *t, struct arena 
         const struct tensor *result = evaluate_node(t->deferred, scratch)[t->deferred_output];
 
         /* A small one was put into t by evaluate_node() on its way. */
-        return t->data ? t->data : result->data;
+        return t->data ? t->data : tensor_data(c, result, scratch);
     }
     void *payload = arena_alloc(scratch, t->bytes);
     if (t->source && t->bytes)

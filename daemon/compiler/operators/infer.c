@@ -1,10 +1,10 @@
 /*
  * Types and shapes of a whole graph, and with them what is known before anything runs.
  *
- * Recorded shapes are claims: they only help where inference finds nothing, and for the operators whose shape comes
- * from constant inputs they are compared (R6). A value of which a fault was reported is poisoned, and whoever reads it
- * keeps quiet; the silence ends where a reader's own result is a float32 value of known shape again, so that one fault
- * does not hide the next.
+ * Recorded shapes are claims: they only help where inference finds nothing, and for the operators
+ * whose shape comes from constant inputs they are compared (R6). A value of which a fault was
+ * reported is poisoned, and whoever reads it keeps quiet; the silence ends where a reader's own
+ * result is a float32 value of known shape again, so that one fault does not hide the next.
  */
 #include "daemon/compiler/operators/operator.h"
 #include <stdarg.h>
@@ -260,7 +260,8 @@ static bool known_from_shape(struct node *n)
     return true;
 }
 
-/* EyeLike and its kind: zeros of the same shape stand in for the input, so that they are over constants. */
+/* EyeLike and its kind: zeros of the same shape stand in for the input, so that they are over
+ * constants. */
 static void read_shape_alone(struct node *n)
 {
     struct value *in = node_input(n, 0);
