@@ -1,0 +1,568 @@
+#include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/operators/operator.h"
+#include <string.h>
+
+enum { LARGEST_BATCH = 16, LARGEST_CHOICE = 2048 };
+
+static bool is(const struct node *n, const char *op)
+{
+    return !*n->domain && !strcmp(n->op_type, op);
+}
+
+static bool is_one_of(const struct node *n, const char *const *ops)
+{
+    for (; *ops; ops++)
+        if (is(n, *ops))
+            return true;
+    return false;
+}
+
+static struct place input_place(const struct value *v)
+{
+    return (struct place){.kind = PLACE_INPUT, .index = v->input, .layer = v->name};
+}
+
+/* ---- what the numbers of a value come from ---- */
+
+/* Whether v is computed from model inputs (their shape alone does not count), by value id; before
+ * shapes are known. */
+static bool *trace_inputs(const struct graph *g, struct arena *scratch)
+{
+    bool *computed = NEW_ARRAY(scratch, g->value_count, bool);
+
+    for (int i = 0; i < g->input_count; i++)
+        computed[g->inputs[i]->id] = true;
+    for (int i = 0; i < g->node_count; i++) {
+        const struct node *n = g->nodes[i];
+        bool any = false;
+
+        if (!infer_shape_only(n))
+            for (int k = 0; k < n->input_count && !any; k++)
+                any = n->inputs[k] && computed[n->inputs[k]->id];
+        for (int k = 0; any && k < n->output_count; k++)
+            if (n->outputs[k])
+                computed[n->outputs[k]->id] = true;
+    }
+    return computed;
+}
+
+static const char *const quantisers[] = {
+    "QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul",
+    "ConvInteger",    "MatMulInteger",         NULL,
+};
+
+bool graph_quantised(const struct graph *g)
+{
+    struct arena *scratch = arena_child(&g->context->arena);
+    bool *computed = trace_inputs(g, scratch);
+    bool quantised = false;
+
+    for (int i = 0; i < g->node_count && !quantised; i++) {
+        const struct node *n = g->nodes[i];
+
+        if (is_one_of(n, quantisers))
+            for (int k = 0; k < n->input_count && !quantised; k++)
+                quantised = n->inputs[k] && computed[n->inputs[k]->id];
+        else if (is(n, "DequantizeLinear"))
+            quantised = n->input_count && n->inputs[0] && computed[n->inputs[0]->id];
+    }
+    arena_free(scratch);
+    return quantised;
+}
+
+/* ---- token ids ---- */
+
+static bool is_token_type(enum element_type type)
+{
+    return type == TYPE_INT32 || type == TYPE_INT64;
+}
+
+/* What follows a value that may be token ids: found says whether a Gather reads it, the result
+ * whether nothing else does. Chains of Cast and Reshape are walked with a list of our own. */
+static bool only_indices(const struct value *v, bool *found)
+{
+    struct context *c = v->reader_count ? v->readers[0]->graph->context : NULL;
+    struct arena *scratch = c ? arena_child(&c->arena) : NULL;
+    const struct value **list = NULL;
+    int count = 0, room = 0;
+    bool only = !v->output_count;
+
+    *found = false;
+    if (!scratch)
+        return false;
+    APPEND(scratch, list, count, room) = v;
+    for (int next = 0; next < count; next++) {
+        const struct value *at = list[next];
+
+        only &= !at->output_count;
+        for (int i = 0; i < at->reader_count; i++) {
+            const struct node *n = at->readers[i];
+            int64_t to = node_int(n, "to", 0);
+
+            if (is(n, "Gather") && node_input(n, 1) == at && node_input(n, 0) != at)
+                *found = true;
+            else if (is(n, "Identity") || (is(n, "Reshape") && node_input(n, 0) == at) ||
+                     (is(n, "Cast") && (to == TYPE_INT32 || to == TYPE_INT64)))
+                APPEND(scratch, list, count, room) = n->outputs[0];
+            else if (!infer_shape_only(n))
+                only = false;
+        }
+    }
+    arena_free(scratch);
+    return only;
+}
+
+bool value_is_tokens(const struct value *v)
+{
+    bool found;
+
+    return is_token_type(v->type) && only_indices(v, &found) && found;
+}
+
+/* ---- inputs ---- */
+
+static const char *const weight_views[] = {
+    "Transpose", "Reshape", "Identity", "Squeeze", "Unsqueeze", "Flatten", NULL,
+};
+
+/* R2: every reader, through views, takes it as the second operand of a product. */
+static bool only_weight(const struct value *v)
+{
+    struct context *c = v->reader_count ? v->readers[0]->graph->context : NULL;
+    struct arena *scratch = c ? arena_child(&c->arena) : NULL;
+    const struct value **list = NULL;
+    int count = 0, room = 0;
+    bool only = scratch && !v->output_count;
+
+    if (scratch)
+        APPEND(scratch, list, count, room) = v;
+    for (int next = 0; only && next < count; next++)
+        for (int i = 0; only && i < list[next]->reader_count; i++) {
+            const struct node *n = list[next]->readers[i];
+
+            if ((is(n, "MatMul") || is(n, "Gemm")) && node_input(n, 1) == list[next] &&
+                node_input(n, 0) != list[next])
+                continue;
+            if (is_one_of(n, weight_views) && node_input(n, 0) == list[next] &&
+                !n->outputs[0]->output_count)
+                APPEND(scratch, list, count, room) = n->outputs[0];
+            else
+                only = false;
+        }
+    if (scratch)
+        arena_free(scratch);
+    return only;
+}
+
+/* Everything that v is computed from, model inputs among it: which of them are claimed by a fault
+ * of n's. Those of other types than float32 are, however far away; a float32 one only where n reads
+ * it directly. */
+struct claims {
+    bool *computed, *seen;
+    struct arena *scratch;
+};
+
+static void claim(struct claims *k, struct value *v, const char **name)
+{
+    struct value **list = NULL;
+    int count = 0, room = 0;
+
+    *name = NULL;
+    APPEND(k->scratch, list, count, room) = v;
+    for (int next = 0; next < count; next++) {
+        struct value *at = list[next];
+
+        if (at->input >= 0) {
+            if (!*name)
+                *name = at->name;
+            if (at->type != TYPE_FLOAT32 || at == v)
+                at->poisoned = true;
+            continue;
+        }
+        if (k->seen[at->id] || !at->producer || !k->computed[at->id])
+            continue;
+        k->seen[at->id] = true;
+        for (int i = 0; i < at->producer->input_count; i++)
+            if (at->producer->inputs[i] && k->computed[at->producer->inputs[i]->id])
+                APPEND(k->scratch, list, count, room) = at->producer->inputs[i];
+    }
+}
+
+static const struct {
+    const char *op;
+    int slot;
+} convolution_weights[] = {
+    {"Conv", 1}, {"ConvTranspose", 1}, {"DeformConv", 1}, {"ConvInteger", 1}, {"QLinearConv", 3}};
+
+static bool is_convolution_weight(const struct node *n, int slot)
+{
+    for (size_t i = 0; i < sizeof convolution_weights / sizeof *convolution_weights; i++)
+        if (convolution_weights[i].slot == slot && is(n, convolution_weights[i].op))
+            return true;
+    return false;
+}
+
+static void check_slot(struct claims *k, struct node *n, int slot)
+{
+    struct context *c = n->graph->context;
+    struct value *v = node_input(n, slot);
+    struct place place = node_place(n);
+    const char *shape_like = infer_shape_like(n, slot), *input;
+
+    if (!v || !k->computed[v->id] || (!shape_like && !is_convolution_weight(n, slot)))
+        return;
+    claim(k, v, &input);
+    if (shape_like)
+        diagnose(c, &place, TUKI0116, NULL, "its %s depends on the model input %s", shape_like,
+                 input ? input : "");
+    else if (v->input >= 0)
+        diagnose(c, &place, TUKI0119, NULL, "its weights are the model input %s", v->name);
+    else
+        diagnose(c, &place, TUKI0119, NULL, "its weights %s are computed when the model runs",
+                 v->name);
+    node_poison(n);
+}
+
+/* "axis 2", "axes 0, 2 and 3" */
+static const char *axes_text(struct arena *a, const bool *which, int axes)
+{
+    struct strbuf s;
+    int total = 0, said = 0;
+
+    for (int i = 0; i < axes; i++)
+        total += which[i];
+    strbuf_init(&s, a);
+    strbuf_add(&s, total > 1 ? "axes " : "axis ");
+    for (int i = 0; i < axes; i++)
+        if (which[i]) {
+            if (said)
+                strbuf_add(&s, said == total - 1 ? " and " : ", ");
+            strbuf_printf(&s, "%d", i);
+            said++;
+        }
+    return s.text;
+}
+
+struct inputs {
+    struct graph *graph;
+    bool quantised;
+    int64_t batch;           /* of the first input that has one; 0: none yet */
+    const struct value *own; /* … and that input */
+    int images;              /* inputs of an 8-bit model that were read so far */
+};
+
+/* The first code that applies to v, with its text; 0 for none. Poisoned ones have theirs. */
+static enum diagnostic_code judge(struct inputs *in, const struct value *v, const char **detail)
+{
+    struct arena *a = &in->graph->context->arena;
+    const struct shape *s = &v->shape;
+    bool weight = !in->quantised && only_weight(v), found = false, open[MAX_AXES] = {false};
+    bool tokens = !in->quantised && is_token_type(v->type) && only_indices(v, &found) && found;
+    int unknown = 0;
+
+    if (found && ((s->axes == 2 && s->dim[0] > 1) || in->batch > 1)) {
+        *detail = arena_printf(a, "token ids with a batch of %lld",
+                               (long long)(s->axes == 2 && s->dim[0] > 1 ? s->dim[0] : in->batch));
+        return TUKI0132;
+    }
+    if (v->type != TYPE_FLOAT32 && !tokens &&
+        !(in->quantised && (v->type == TYPE_UINT8 || v->type == TYPE_INT8))) {
+        *detail = arena_printf(a,
+                               is_token_type(v->type) && !in->quantised
+                                   ? "its elements are %s, and not only Gather reads them as "
+                                     "indices"
+                                   : "its elements are %s",
+                               type_name(v->type));
+        return TUKI0115;
+    }
+    if (s->axes < 0) {
+        *detail = "its shape is not recorded";
+        return TUKI0112;
+    }
+    for (int i = 0; i < s->axes; i++)
+        unknown += open[i] = s->dim[i] < 0;
+    if (unknown) {
+        *detail = arena_printf(a, "%s %s no fixed length", axes_text(a, open, s->axes),
+                               unknown > 1 ? "have" : "has");
+        return TUKI0112;
+    }
+    if (in->quantised && in->images > 0) {
+        *detail = "a second input, which an 8-bit model must not have";
+        return TUKI0114;
+    }
+    if (in->quantised ? s->axes != 4
+        : tokens      ? s->axes < 1 || s->axes > 2
+                      : s->axes < 2 || s->axes > 4) {
+        *detail = arena_printf(a, "it has %d %s %s, and %s are accepted", s->axes,
+                               s->axes == 1 ? "axis" : "axes", shape_text(a, s),
+                               in->quantised ? "4"
+                               : tokens      ? "1 or 2"
+                                             : "2 to 4");
+        return TUKI0114;
+    }
+    if (weight && shape_product(s, 0, s->axes - 1) != 1) {
+        *detail = arena_printf(a, "it is read only as weights and has %lld rows %s instead of one",
+                               (long long)shape_product(s, 0, s->axes - 1), shape_text(a, s));
+        return TUKI0114;
+    }
+    for (int i = 1; i < s->axes; i++)
+        if (!s->dim[i]) {
+            *detail = arena_printf(a, "its axis %d has no elements", i);
+            return TUKI0114;
+        }
+    if (weight || (tokens && s->axes == 1))
+        return 0;
+    if (s->dim[0] < 1 || s->dim[0] > LARGEST_BATCH) {
+        *detail = arena_printf(a, "its batch (axis 0) is %lld, and 1 to %d are accepted",
+                               (long long)s->dim[0], LARGEST_BATCH);
+        return TUKI0130;
+    }
+    if (in->own && s->dim[0] != in->batch) {
+        *detail = arena_printf(a, "its batch (axis 0) is %lld, and that of input %s is %lld",
+                               (long long)s->dim[0], in->own->name, (long long)in->batch);
+        return TUKI0130;
+    }
+    return 0;
+}
+
+/* The batch of the model, which token ids are held against wherever they stand. */
+static void find_batch(struct inputs *in)
+{
+    for (int i = 0; i < in->graph->input_count && !in->own; i++) {
+        const struct value *v = in->graph->inputs[i];
+
+        if (v->read && !v->poisoned && v->type == TYPE_FLOAT32 && v->shape.axes >= 2 &&
+            v->shape.axes <= 4 && v->shape.dim[0] >= 1 && v->shape.dim[0] <= LARGEST_BATCH &&
+            !only_weight(v)) {
+            in->own = v;
+            in->batch = v->shape.dim[0];
+        }
+    }
+}
+
+void accept_inputs(struct graph *g)
+{
+    struct context *c = g->context;
+    struct arena *scratch = arena_child(&c->arena);
+    struct claims k = {.scratch = scratch};
+    struct inputs in = {.graph = g, .quantised = graph_quantised(g)};
+
+    k.computed = trace_inputs(g, scratch);
+    k.seen = NEW_ARRAY(scratch, g->value_count, bool);
+    for (int i = 0; i < g->input_count; i++)
+        g->inputs[i]->read = g->inputs[i]->reader_count > 0;
+    for (int i = 0; i < g->node_count; i++)
+        for (int slot = 0; slot < g->nodes[i]->input_count; slot++)
+            check_slot(&k, g->nodes[i], slot);
+    find_batch(&in);
+    for (int i = 0; i < g->input_count; i++) {
+        struct value *v = g->inputs[i];
+        struct place place = input_place(v);
+        const char *detail = "";
+        enum diagnostic_code code;
+
+        if (!v->read && !v->output_count)
+            continue;
+        if (!v->poisoned && (code = judge(&in, v, &detail)) != 0) {
+            diagnose(c, &place, code, NULL, "%s", detail);
+            v->poisoned = true;
+        }
+        in.images++;
+    }
+    arena_free(scratch);
+}
+
+void accept_unread(struct graph *g)
+{
+    for (int i = 0; i < g->input_count; i++) {
+        struct value *v = g->inputs[i];
+        struct place place = input_place(v);
+
+        if (v->read && !v->reader_count && !v->output_count && !v->poisoned)
+            diagnose(g->context, &place, TUKI0118, NULL,
+                     "a layer reads it, but nothing of it is left in the result");
+    }
+}
+
+/* ---- values ---- */
+
+static const char *const comparisons[] = {
+    "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN", "IsInf", NULL,
+};
+static const char *const connectives[] = {"Not", "And", "Or", "Xor", "Identity", NULL};
+
+static bool is_computed(const struct value *v)
+{
+    return v && !v->constant;
+}
+
+/* Who reads the truth values of v in a way that R18 does not name: its name for the text; NULL
+ * where nobody does. */
+static const char *other_reader(struct graph *g, const struct value *v)
+{
+    struct arena *scratch = arena_child(&g->context->arena);
+    const struct value **list = NULL;
+    const char *other = NULL;
+    int count = 0, room = 0;
+
+    APPEND(scratch, list, count, room) = v;
+    for (int next = 0; next < count && !other; next++) {
+        const struct value *at = list[next];
+
+        if (at->output_count)
+            other = "a model output";
+        for (int i = 0; i < at->reader_count && !other; i++) {
+            const struct node *n = at->readers[i];
+
+            if (is(n, "Where") && node_input(n, 0) == at && node_input(n, 1) != at &&
+                node_input(n, 2) != at)
+                continue;
+            if (is(n, "Cast") && node_int(n, "to", 0) == TYPE_FLOAT32)
+                continue;
+            if (is_one_of(n, connectives))
+                APPEND(scratch, list, count, room) = n->outputs[0];
+            else
+                other = *n->name
+                            ? arena_printf(&g->context->arena, "%s %s", n->op_type, n->name)
+                            : arena_printf(&g->context->arena, "%s #%d", n->op_type, n->position);
+        }
+    }
+    arena_free(scratch);
+    return other;
+}
+
+static void report(struct node *n, enum diagnostic_code code, const char *detail)
+{
+    struct place place = node_place(n);
+
+    diagnose(n->graph->context, &place, code, NULL, "%s", detail);
+    node_poison(n);
+}
+
+static bool left_to_quantisation(enum element_type type)
+{
+    return type != TYPE_BOOL && type != TYPE_INT64 && type != TYPE_UINT64 && !type_is_float(type) &&
+           type_bits(type) <= 32;
+}
+
+static void check_comparison(struct node *n)
+{
+    struct arena *a = &n->graph->context->arena;
+    const char *other;
+
+    if (is_computed(node_input(n, 0)) && is_computed(node_input(n, 1))) {
+        report(n, TUKI0127, "it compares two computed values");
+        return;
+    }
+    other = other_reader(n->graph, n->outputs[0]);
+    if (other)
+        report(n, TUKI0127,
+               arena_printf(a,
+                            "its result is read by %s, where only the condition of Where and Cast "
+                            "to float may read it",
+                            other));
+}
+
+static void check_choice(struct node *n, bool quantised)
+{
+    struct arena *a = &n->graph->context->arena;
+    const struct shape *s = &n->inputs[0]->shape;
+    int axis = shape_axis(s, node_int(n, "axis", 0));
+
+    if (quantised)
+        report(n, TUKI0127, "it returns integer indices");
+    else if (axis >= 0 && s->dim[axis] > LARGEST_CHOICE)
+        report(n, TUKI0128,
+               arena_printf(a, "it chooses among %lld values, and at most %d are accepted",
+                            (long long)s->dim[axis], LARGEST_CHOICE));
+    else if (n->outputs[0]->reader_count)
+        report(n, TUKI0128, "a layer reads its result, which may only be a model output");
+}
+
+static bool is_wanted(const struct value *v)
+{
+    return v && !v->constant && (v->reader_count || v->output_count);
+}
+
+/* Whether v is token ids on their way to Gather. */
+static bool carries_tokens(const struct node *n, const struct value *v)
+{
+    const struct value *in = node_input(n, 0);
+
+    if (!is_token_type(v->type) || !(is(n, "Cast") || is(n, "Reshape") || is(n, "Identity")))
+        return false;
+    while (in && in->producer)
+        in = node_input(in->producer, 0);
+    return in && in->input >= 0 && value_is_tokens(in);
+}
+
+static void check_node(struct node *n, bool quantised)
+{
+    struct arena *a = &n->graph->context->arena;
+    bool poison = false;
+
+    for (int i = 0; i < n->input_count; i++)
+        poison |= n->inputs[i] && n->inputs[i]->poisoned;
+    for (int i = 0; i < n->output_count; i++) {
+        struct value *v = n->outputs[i];
+
+        if (!v || v->constant)
+            continue;
+        if (v->poisoned)
+            return;
+        if (poison && v->type != TYPE_FLOAT32)
+            v->poisoned = true;
+    }
+    if (poison)
+        return;
+    if (is(n, "TopK") && is_computed(node_input(n, 0))) {
+        report(n, TUKI0127, "it orders computed values by size");
+        return;
+    }
+    for (int i = 0; i < n->output_count; i++) {
+        struct value *v = n->outputs[i];
+
+        if (!is_wanted(v) || v->type == TYPE_FLOAT32)
+            continue;
+        if (is_one_of(n, comparisons))
+            check_comparison(n);
+        else if (is_one_of(n, connectives) && v->type == TYPE_BOOL)
+            ; /* the comparison before it has answered for its readers */
+        else if (is(n, "ArgMax") || is(n, "ArgMin"))
+            check_choice(n, quantised);
+        else if (is(n, "NonZero") || is(n, "NonMaxSuppression") || is(n, "Unique") ||
+                 (is(n, "MaxPool") && i == 1))
+            report(n, TUKI0127, "it returns integer indices");
+        else if (!(quantised && left_to_quantisation(v->type)) && !carries_tokens(n, v))
+            report(n, TUKI0115,
+                   arena_printf(a, "its output %s has elements of type %s", v->name,
+                                type_name(v->type)));
+        if (v->poisoned)
+            return;
+    }
+}
+
+void accept_values(struct graph *g)
+{
+    bool quantised = graph_quantised(g);
+
+    for (int i = 0; i < g->node_count; i++)
+        check_node(g->nodes[i], quantised);
+    for (int i = 0; i < g->output_count; i++) {
+        struct value *v = g->outputs[i];
+        struct place place = {.kind = PLACE_OUTPUT, .index = i, .layer = g->output_names[i]};
+
+        if (v->constant && !v->poisoned && v->type != TYPE_FLOAT32 &&
+            !(quantised && left_to_quantisation(v->type))) {
+            diagnose(g->context, &place, TUKI0115, NULL, "its elements are %s", type_name(v->type));
+            v->poisoned = true;
+        }
+    }
+}
+
+void accept_graph(struct graph *g)
+{
+    accept_inputs(g);
+    infer_graph(g);
+    accept_values(g);
+}
