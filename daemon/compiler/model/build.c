@@ -1,0 +1,687 @@
+#include "daemon/compiler/model/build.h"
+#include "daemon/compiler/model/constant.h"
+#include "daemon/compiler/model/control.h"
+#include "daemon/compiler/model/functions.h"
+#include <stdarg.h>
+#include <string.h>
+
+enum {
+    OLDEST_OPSET = 7,
+    NEWEST_OPSET = 26,
+    NAME_INSIDE = 128, /* bytes of a name, and of what stands before it, that inlined bodies show */
+};
+
+void build_report(struct builder *b, const struct place *place, enum diagnostic_code code,
+                  const char *detail, ...)
+{
+    struct strbuf text;
+    va_list arguments;
+
+    strbuf_init(&text, &b->c->arena);
+    va_start(arguments, detail);
+    strbuf_vprintf(&text, detail, arguments);
+    va_end(arguments);
+    diagnose(b->c, place, code, NULL, "%s", text.text);
+    b->stopped |= (code >= TUKI0101 && code <= TUKI0105) || code == TUKI0107;
+}
+
+struct place build_place(const struct call *call)
+{
+    return (struct place){
+        .kind = PLACE_LAYER, .index = call->position, .layer = call->name, .op = call->op_type};
+}
+
+void build_poison(const struct call *call)
+{
+    for (int i = 0; i < call->output_count; i++)
+        if (call->outputs[i])
+            call->outputs[i]->poisoned = true;
+}
+
+static const char *shown(struct builder *b, struct label label)
+{
+    return label_text(&b->c->arena, label, LABEL_SHOWN);
+}
+
+/* ---- opsets ---- */
+
+static struct label domain_label(ProtobufCBinaryData domain)
+{
+    struct label label = label_from(domain);
+
+    return label_equal(label, label_of("ai.onnx")) ? label_of("") : label;
+}
+
+bool build_imports(struct builder *b, struct scope *imports, size_t count,
+                   Onnx__OperatorSetId **list)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < count; i++) {
+        struct label domain = domain_label(list[i]->domain);
+        int64_t *version = NEW(b->scratch, int64_t);
+        bool is_new;
+
+        *version = list[i]->version;
+        *scope_place(imports, domain, &is_new) = version;
+        if (!domain.length && (*version < OLDEST_OPSET || *version > NEWEST_OPSET)) {
+            build_report(b, NULL, TUKI0103, "it is of opset %lld; %d to %d are supported",
+                         (long long)*version, OLDEST_OPSET, NEWEST_OPSET);
+            good = false;
+        }
+    }
+    return good;
+}
+
+/* The opset of domain in body, -1 where it is not imported. */
+static int64_t opset_of(const struct body *body, struct label domain)
+{
+    void *version = NULL;
+
+    return scope_find(body->imports, domain, &version) ? *(int64_t *)version : -1;
+}
+
+/* ---- types ---- */
+
+bool build_type(const Onnx__TypeInfo *info, enum element_type *type, struct shape *shape,
+                size_t *axes)
+{
+    const Onnx__TypeInfo__TensorType *t = info ? info->tensor_type : NULL;
+    int64_t dims[MAX_AXES];
+
+    *type = TYPE_UNKNOWN;
+    *shape = shape_unknown;
+    *axes = 0;
+    if (info && !t &&
+        (info->sequence_type || info->map_type || info->optional_type || info->sparse_tensor_type))
+        return false;
+    if (!t)
+        return true;
+    *type = (enum element_type)t->elem_type;
+    if (!t->shape)
+        return true;
+    *axes = t->shape->n_dim;
+    if (*axes > MAX_AXES)
+        return true;
+    for (size_t i = 0; i < *axes; i++)
+        dims[i] = t->shape->dim[i]->has_dim_value ? t->shape->dim[i]->dim_value : -1;
+    *shape = shape_of((int)*axes, dims);
+    return true;
+}
+
+void build_records(struct builder *b, struct body *body, size_t count, Onnx__ValueInfo **infos)
+{
+    (void)b;
+    for (size_t i = 0; i < count; i++) {
+        struct scope own = body->scope;
+        struct value *v;
+        enum element_type type;
+        struct shape shape;
+        void *meaning = NULL;
+        size_t axes;
+
+        own.outer = NULL;
+        if (!scope_find(&own, label_from(infos[i]->name), &meaning) || !meaning)
+            continue;
+        v = meaning;
+        if (!build_type(infos[i]->type, &type, &shape, &axes))
+            continue;
+        /* The file's graph knows better than a function that was written once for all calls. */
+        if (shape.axes >= 0 && (!*body->prefix || v->recorded.axes < 0))
+            v->recorded = shape;
+        if (!v->type)
+            v->type = type;
+    }
+}
+
+/* ---- bodies ---- */
+
+static const char *inner_name(struct builder *b, const char *prefix, const char *name)
+{
+    return arena_printf(&b->c->arena, "%s/%s",
+                        label_text(b->scratch, label_of(prefix), NAME_INSIDE), name);
+}
+
+struct body *build_body(struct builder *b, const struct call *call, const struct scope *outer,
+                        const struct scope *imports)
+{
+    struct body *body = NEW(b->scratch, struct body);
+
+    *body = (struct body){.imports = imports,
+                          .bound = call->body->bound,
+                          .bound_count = call->body->bound_count,
+                          .is_function = call->body->is_function,
+                          .position = call->position,
+                          .depth = call->body->depth + 1};
+    body->prefix = *call->name ? call->name
+                               : arena_printf(b->scratch, "%s #%d", call->op_type, call->position);
+    scope_init(&body->scope, b->scratch, outer);
+    return body;
+}
+
+bool build_afford(struct builder *b, const struct call *call, size_t count, Onnx__Node **nodes)
+{
+    struct place place = build_place(call);
+
+    if (call->body->depth == DEEPEST_BODY) {
+        build_report(b, &place, TUKI0101, "functions and branches lie more than %d deep",
+                     (int)DEEPEST_BODY);
+        return false;
+    }
+    b->inlined++;
+    for (size_t i = 0; i < count && b->inlined <= LARGEST_INLINING; i++)
+        b->inlined += 1 + (int64_t)(nodes[i]->n_input + nodes[i]->n_output + nodes[i]->n_attribute);
+    if (b->inlined <= LARGEST_INLINING)
+        return true;
+    if (!b->too_large)
+        build_report(b, &place, TUKI0101, "its functions unfold to more than can be held");
+    b->too_large = true;
+    return false;
+}
+
+static const char *value_name(struct builder *b, const struct body *body, struct label label)
+{
+    if (!*body->prefix)
+        return shown(b, label);
+    return inner_name(b, body->prefix, label_text(b->scratch, label, NAME_INSIDE));
+}
+
+static struct value *new_value(struct builder *b, const struct body *body, struct label label)
+{
+    struct value *v = graph_value(b->graph, value_name(b, body, label), TYPE_UNKNOWN, NULL);
+
+    /* Inlined values have a label of their own: the function's names are not the file's. */
+    if (!*body->prefix)
+        v->label = label;
+    return v;
+}
+
+static void make_constant(struct value *v, struct tensor *t)
+{
+    v->constant = t;
+    v->type = t->type;
+    v->shape = t->shape;
+}
+
+static void add_initializer(struct builder *b, struct body *body, struct label label,
+                            struct tensor *t, enum diagnostic_code code, const char *why)
+{
+    struct value *v = new_value(b, body, label);
+    bool is_new;
+    void **meaning = scope_place(&body->scope, label, &is_new);
+
+    if (!t) {
+        build_report(b, NULL, code, "initializer %s: %s", v->name, why);
+        v->poisoned = true;
+    } else {
+        make_constant(v, t);
+    }
+    if (!is_new)
+        build_report(b, NULL, TUKI0105, "value %s is defined by two initializers", v->name);
+    *meaning = v;
+}
+
+void build_initializers(struct builder *b, struct body *body, const Onnx__Graph *graph)
+{
+    enum diagnostic_code code = TUKI0107;
+    const char *why = "";
+
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const Onnx__Tensor *t = graph->initializer[i];
+
+        context_poll(b->c);
+        add_initializer(b, body, label_from(t->name), unpack_tensor(&b->unpacker, t, &code, &why),
+                        code, why);
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        const Onnx__SparseTensor *t = graph->sparse_initializer[i];
+        struct label label = t->values ? label_from(t->values->name) : label_of("");
+
+        context_poll(b->c);
+        add_initializer(b, body, label, unpack_sparse(&b->unpacker, t, &code, &why), code, why);
+    }
+}
+
+/* ---- attributes ---- */
+
+/* Numbers of AttributeProto.AttributeType beyond those that a node can have here. */
+enum { PROTO_SPARSE_TENSOR = 11, PROTO_LAST = 14 };
+
+/* Files before IR 2 leave the type out. */
+static int type_of(const Onnx__Attribute *p)
+{
+    return p->has_type && p->type ? p->type
+           : p->has_f             ? ATTRIBUTE_FLOAT
+           : p->has_i             ? ATTRIBUTE_INT
+           : p->has_s             ? ATTRIBUTE_STRING
+           : p->t                 ? ATTRIBUTE_TENSOR
+           : p->g                 ? ATTRIBUTE_GRAPH
+           : p->n_floats          ? ATTRIBUTE_FLOATS
+           : p->n_ints            ? ATTRIBUTE_INTS
+           : p->n_strings         ? ATTRIBUTE_STRINGS
+           : p->sparse_tensor     ? PROTO_SPARSE_TENSOR
+                                  : 0;
+}
+
+/* Terminated, for comparing with names of our own. */
+static struct label terminated(struct builder *b, ProtobufCBinaryData bytes)
+{
+    char *copy = arena_alloc(&b->c->arena, bytes.len + 1);
+
+    if (bytes.len)
+        memcpy(copy, bytes.data, bytes.len);
+    return (struct label){copy, bytes.len};
+}
+
+static bool read_attribute(struct builder *b, const struct place *place, const Onnx__Attribute *p,
+                           struct attribute *a)
+{
+    enum diagnostic_code code = TUKI0107;
+    const char *why = "";
+    struct label *strings;
+    int type = type_of(p);
+
+    a->type = (enum attribute_type)type;
+    switch (type) {
+    case ATTRIBUTE_FLOAT:
+        a->f = p->f;
+        return true;
+    case ATTRIBUTE_INT:
+        a->i = p->i;
+        return true;
+    case ATTRIBUTE_STRING:
+        a->s = terminated(b, p->s);
+        return true;
+    case ATTRIBUTE_TENSOR:
+    case PROTO_SPARSE_TENSOR:
+        a->type = ATTRIBUTE_TENSOR;
+        if (type == PROTO_SPARSE_TENSOR && p->sparse_tensor)
+            a->tensor = unpack_sparse(&b->unpacker, p->sparse_tensor, &code, &why);
+        else if (type == ATTRIBUTE_TENSOR && p->t)
+            a->tensor = unpack_tensor(&b->unpacker, p->t, &code, &why);
+        else
+            why = "it holds no tensor";
+        if (!a->tensor)
+            build_report(b, place, code, "attribute %s: %s", a->name, why);
+        return a->tensor;
+    case ATTRIBUTE_FLOATS:
+        a->count = (int)p->n_floats;
+        a->floats = p->floats;
+        return true;
+    case ATTRIBUTE_INTS:
+        a->count = (int)p->n_ints;
+        a->ints = p->ints;
+        return true;
+    case ATTRIBUTE_STRINGS:
+        a->count = (int)p->n_strings;
+        a->strings = strings = NEW_ARRAY(&b->c->arena, p->n_strings, struct label);
+        for (size_t i = 0; i < p->n_strings; i++)
+            strings[i] = terminated(b, p->strings[i]);
+        return true;
+    default:
+        /* Bodies are read where they are built (control.h); types and lists of tensors belong to
+         * operators that are not supported. */
+        if (type < 1 || type > PROTO_LAST)
+            build_report(b, place, TUKI0106, "attribute %s has no type, or an unknown one",
+                         a->name);
+        return false;
+    }
+}
+
+static const struct attribute *find_bound(const struct body *body, const char *name)
+{
+    for (int i = 0; i < body->bound_count; i++)
+        if (!strcmp(body->bound[i].name, name))
+            return &body->bound[i];
+    return NULL;
+}
+
+struct attribute *build_attributes(struct builder *b, const struct body *body,
+                                   const struct place *place, size_t count,
+                                   Onnx__Attribute **protos, int *made)
+{
+    struct attribute *list;
+
+    *made = 0;
+    if (count > MOST_ATTRIBUTES) {
+        build_report(b, place, TUKI0106, "it has %zu attributes", count);
+        return NULL;
+    }
+    list = NEW_ARRAY(&b->c->arena, count, struct attribute);
+    for (size_t i = 0; i < count; i++) {
+        const Onnx__Attribute *p = protos[i];
+        struct attribute *a = &list[*made];
+        bool good = true;
+
+        *a = (struct attribute){.name = shown(b, label_from(p->name))};
+        for (int k = 0; k < *made && good; k++)
+            if (!strcmp(list[k].name, a->name)) {
+                build_report(b, place, TUKI0106, "it has the attribute %s twice", a->name);
+                good = false;
+            }
+        if (!good)
+            continue;
+        if (p->ref_attr_name.len && body->is_function) {
+            const struct attribute *bound =
+                find_bound(body, shown(b, label_from(p->ref_attr_name)));
+
+            /* One that the call leaves out is left out here too. */
+            if (bound) {
+                const char *name = a->name;
+
+                *a = *bound;
+                a->name = name;
+                ++*made;
+            }
+        } else if (p->ref_attr_name.len) {
+            build_report(b, place, TUKI0106,
+                         "attribute %s refers to an attribute of a function, and lies in none",
+                         a->name);
+        } else if (read_attribute(b, place, p, a)) {
+            ++*made;
+        }
+    }
+    return list;
+}
+
+/* ---- nodes ---- */
+
+struct node *build_node(struct builder *b, const struct call *call)
+{
+    struct node *n = NEW(&b->c->arena, struct node);
+
+    n->name = call->name;
+    n->op_type = call->op_type;
+    n->domain = call->domain;
+    n->position = call->position;
+    graph_append(b->graph, n);
+    n->output_count = call->output_count;
+    n->outputs = call->outputs;
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i]) {
+            n->outputs[i]->producer = n;
+            n->outputs[i]->producer_output = i;
+        }
+    node_pad_inputs(n, call->input_count);
+    for (int i = 0; i < call->input_count; i++)
+        node_set_input(n, i, call->inputs[i]);
+    return n;
+}
+
+/* Why operator_find() has no row. */
+static void report_operator(struct builder *b, const struct call *call, int64_t opset)
+{
+    struct place place = build_place(call);
+    const struct operator* other = NULL;
+
+    if (*call->domain) {
+        build_report(b, &place, TUKI0111, "%s is an operator of the domain %s", call->op_type,
+                     call->domain);
+        return;
+    }
+    for (const struct operator* op = operator_rows(); op->name; op++)
+        if (!*op->domain && !strcmp(op->name, call->op_type))
+            other = op;
+    if (other && other->since > opset)
+        build_report(b, &place, TUKI0110, "%s exists from opset %d on; the model is of opset %lld",
+                     call->op_type, other->since, (long long)opset);
+    else if (other)
+        build_report(b, &place, TUKI0110, "%s exists up to opset %d; the model is of opset %lld",
+                     call->op_type, other->until, (long long)opset);
+    else
+        build_report(b, &place, TUKI0110, "the operator %s is not supported", call->op_type);
+}
+
+static bool check_arity(struct builder *b, const struct call *call, const struct operator* op)
+{
+    struct place place = build_place(call);
+    int wanted = call->output_count;
+
+    while (wanted && !call->outputs[wanted - 1])
+        wanted--;
+    for (int i = 0; i < op->min_inputs; i++)
+        if (i >= call->input_count || !call->inputs[i]) {
+            build_report(b, &place, TUKI0106, "its input %d is missing; %s needs %d", i,
+                         call->op_type, op->min_inputs);
+            return false;
+        }
+    if (op->max_inputs >= 0 && call->input_count > op->max_inputs) {
+        build_report(b, &place, TUKI0106, "it has %d inputs; %s takes at most %d",
+                     call->input_count, call->op_type, op->max_inputs);
+        return false;
+    }
+    if (call->output_count < op->min_outputs ||
+        (op->max_outputs >= 0 && wanted > op->max_outputs)) {
+        build_report(b, &place, TUKI0106, "it has %d outputs; %s has %s %d", wanted, call->op_type,
+                     call->output_count < op->min_outputs ? "at least" : "at most",
+                     call->output_count < op->min_outputs ? op->min_outputs : op->max_outputs);
+        return false;
+    }
+    return true;
+}
+
+static void build_operator(struct builder *b, const struct call *call)
+{
+    struct place place = build_place(call);
+    struct label domain = domain_label(call->proto->domain);
+    int64_t opset = opset_of(call->body, domain);
+    struct node *n = build_node(b, call);
+
+    n->attributes = build_attributes(b, call->body, &place, call->proto->n_attribute,
+                                     call->proto->attribute, &n->attribute_count);
+    n->attribute_room = n->attribute_count;
+    if (opset < 0)
+        build_report(b, &place, TUKI0111, "the model does not import the domain %s of %s",
+                     *call->domain ? call->domain : "ai.onnx", call->op_type);
+    else if (opset <= INT32_MAX)
+        n->op = operator_find(call->domain, call->op_type, (int)opset);
+    if (opset >= 0 && !n->op)
+        report_operator(b, call, opset);
+    n->opset = (int)(opset < 0 || opset > INT32_MAX ? 0 : opset);
+    if (n->op && !check_arity(b, call, n->op))
+        n->op = NULL;
+    if (!n->op)
+        build_poison(call);
+}
+
+static void build_constant(struct builder *b, const struct call *call)
+{
+    struct place place = build_place(call);
+    const char *why = "it has no value";
+    struct attribute *attributes;
+    struct tensor *t = NULL;
+    int count, before = b->c->diagnostics.count;
+
+    attributes = build_attributes(b, call->body, &place, call->proto->n_attribute,
+                                  call->proto->attribute, &count);
+    if (call->input_count || call->output_count != 1) {
+        build_report(b, &place, TUKI0106, "it has %d inputs and %d outputs; Constant has 0 and 1",
+                     call->input_count, call->output_count);
+    } else if (b->c->diagnostics.count == before) {
+        t = constant_tensor(b->c, attributes, count, &why);
+        if (!t)
+            build_report(b, &place, TUKI0106, "%s", why);
+    }
+    if (t && call->outputs[0])
+        make_constant(call->outputs[0], t);
+    else
+        build_poison(call);
+}
+
+void build_upgrade(struct builder *b, int from)
+{
+    struct graph *g = b->graph;
+    int count = g->node_count;
+
+    for (int i = from; i < count; i++) {
+        struct node *n = g->nodes[i];
+
+        context_poll(b->c);
+        if (n->op && n->op->functions->upgrade)
+            n->op->functions->upgrade(g, n);
+    }
+}
+
+/* The value that a name defines here. */
+static struct value *declare(struct builder *b, struct body *body, const struct call *call,
+                             struct label label, const struct scope *owed)
+{
+    struct owed *debt = NULL;
+    struct value *v;
+    void *found = NULL;
+    bool is_new;
+    void **meaning;
+
+    if (!label.length)
+        return NULL;
+    if (owed && scope_find(owed, label, &found))
+        debt = found;
+    if (debt && !debt->paid && debt->value)
+        v = debt->value;
+    else
+        v = new_value(b, body, label);
+    meaning = scope_place(&body->scope, label, &is_new);
+    if (!is_new) {
+        struct place place = build_place(call);
+
+        build_report(b, &place, TUKI0105, "value %s is defined twice", shown(b, label));
+        return new_value(b, body, label);
+    }
+    if (debt)
+        debt->paid = true;
+    *meaning = v;
+    return v;
+}
+
+/* The value that a name means here; one that nothing defines is reported once. */
+static struct value *look_up(struct builder *b, struct body *body, const struct call *call,
+                             struct label label)
+{
+    struct place place;
+    struct value *v;
+    void *meaning = NULL;
+    bool is_new;
+
+    if (!label.length || scope_find(&body->scope, label, &meaning))
+        return meaning;
+    place = build_place(call);
+    build_report(b, &place, TUKI0105, "it reads %s, which nothing defines", shown(b, label));
+    v = new_value(b, body, label);
+    v->poisoned = true;
+    *scope_place(&body->scope, label, &is_new) = v;
+    return v;
+}
+
+static const char *node_name(struct builder *b, const struct body *body, const Onnx__Node *node,
+                             size_t index)
+{
+    if (!*body->prefix)
+        return shown(b, label_from(node->name));
+    return inner_name(b, body->prefix,
+                      node->name.len ? label_text(b->scratch, label_from(node->name), NAME_INSIDE)
+                                     : arena_printf(b->scratch, "#%zu", index));
+}
+
+static void build_call(struct builder *b, struct call *call)
+{
+    struct function *f = function_find(b, call->proto);
+
+    if (f)
+        function_inline(b, call, f);
+    else if (!*call->domain && !strcmp(call->op_type, "Constant"))
+        build_constant(b, call);
+    else if (!*call->domain && control_is(call->op_type) && opset_of(call->body, label_of("")) >= 0)
+        control_note(b, call);
+    else
+        build_operator(b, call);
+}
+
+void build_nodes(struct builder *b, struct body *body, size_t count, Onnx__Node **nodes,
+                 struct owed *owed, int owed_count)
+{
+    struct call *calls = NEW_ARRAY(b->scratch, count, struct call);
+    struct scope debts;
+    bool is_new;
+
+    scope_init(&debts, b->scratch, NULL);
+    for (int i = 0; i < owed_count; i++) {
+        void **place = scope_place(&debts, owed[i].label, &is_new);
+
+        if (is_new)
+            *place = &owed[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        const Onnx__Node *node = nodes[i];
+        struct call *call = &calls[i];
+
+        context_poll(b->c);
+        *call = (struct call){.body = body,
+                              .proto = node,
+                              .op_type = shown(b, label_from(node->op_type)),
+                              .domain = shown(b, domain_label(node->domain)),
+                              .name = node_name(b, body, node, i),
+                              .position = body->position < 0 ? (int)i : body->position,
+                              .output_count = (int)node->n_output};
+        call->outputs = NEW_ARRAY(&b->c->arena, node->n_output, struct value *);
+        for (size_t k = 0; k < node->n_output; k++)
+            call->outputs[k] =
+                declare(b, body, call, label_from(node->output[k]), owed ? &debts : NULL);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const Onnx__Node *node = nodes[i];
+        struct call *call = &calls[i];
+
+        context_poll(b->c);
+        call->inputs = NEW_ARRAY(b->scratch, node->n_input, struct value *);
+        for (size_t k = 0; k < node->n_input; k++) {
+            call->inputs[k] = look_up(b, body, call, label_from(node->input[k]));
+            if (call->inputs[k])
+                call->input_count = (int)k + 1;
+        }
+        build_call(b, call);
+    }
+}
+
+/* A value that is another one under a second name. */
+static void pass_on(struct builder *b, const struct call *call, struct value *from,
+                    struct value *to)
+{
+    struct call identity = *call;
+
+    if (from->constant) {
+        make_constant(to, from->constant);
+        to->producer = NULL;
+        return;
+    }
+    to->poisoned |= from->poisoned;
+    identity.op_type = "Identity";
+    identity.domain = "";
+    identity.inputs = &from;
+    identity.input_count = 1;
+    identity.outputs = NEW_ARRAY(&b->c->arena, 1, struct value *);
+    identity.outputs[0] = to;
+    identity.output_count = 1;
+    struct node *n = build_node(b, &identity);
+    n->op = operator_find("", "Identity", NEWEST_OPSET);
+    n->opset = NEWEST_OPSET;
+}
+
+void build_pay(struct builder *b, struct body *body, const struct call *call, struct owed *owed,
+               int owed_count, const char *what)
+{
+    struct place place = build_place(call);
+
+    for (int i = 0; i < owed_count; i++) {
+        void *meaning = NULL;
+
+        if (owed[i].paid || !owed[i].value)
+            continue;
+        if (owed[i].label.length && scope_find(&body->scope, owed[i].label, &meaning) && meaning) {
+            pass_on(b, call, meaning, owed[i].value);
+        } else {
+            build_report(b, &place, TUKI0105, "output %s of its %s is never produced",
+                         shown(b, owed[i].label), what);
+            owed[i].value->poisoned = true;
+        }
+    }
+}
