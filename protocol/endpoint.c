@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -69,14 +70,13 @@ int endpoint_locate(struct endpoint *endpoint, const char *path)
 {
     struct buffer wanted = BUFFER_EMPTY;
     const char *runtime = environment("XDG_RUNTIME_DIR");
-    char *folder = NULL;
+    char folder[PATH_MAX];
     int rc = 0;
 
     memset(endpoint, 0, sizeof(*endpoint));
     if (path && *path) {
         if (*path != '/') {
-            folder = getcwd(NULL, 0);
-            if (!folder) {
+            if (!getcwd(folder, sizeof(folder))) {
                 rc = -errno;
                 goto out;
             }
@@ -121,7 +121,6 @@ int endpoint_locate(struct endpoint *endpoint, const char *path)
 memory:
     rc = -ENOMEM;
 out:
-    free(folder);
     buffer_release(&wanted);
     return rc;
 }

@@ -34,6 +34,21 @@ static struct json *json(const cJSON *item)
     return (struct json *)(void *)(uintptr_t)item;
 }
 
+/* What constructors return without memory, for NULL means absent to many who take values. Nobody
+ * writes to it, so that all threads can share it. */
+static const cJSON failed = {.type = cJSON_Invalid};
+
+bool json_failed(const struct json *value)
+{
+    return value == json(&failed);
+}
+
+/* For constructors: never NULL. */
+static struct json *built(const cJSON *item)
+{
+    return json(item ? item : &failed);
+}
+
 static bool is_type(const struct json *value, int type)
 {
     return value && (node(value)->type & 0xFF) == type;
@@ -437,7 +452,8 @@ struct json *json_parse(const char *text, size_t length, struct json_error *erro
 
 void json_free(struct json *value)
 {
-    cJSON_Delete(node(value));
+    if (!json_failed(value))
+        cJSON_Delete(node(value));
 }
 
 /* --- reading ------------------------------------------------------------------------------- */
@@ -607,22 +623,22 @@ const char *json_raw(const struct json *value, const char *text, size_t *length)
 
 struct json *json_new_object(void)
 {
-    return json(cJSON_CreateObject());
+    return built(cJSON_CreateObject());
 }
 
 struct json *json_new_array(void)
 {
-    return json(cJSON_CreateArray());
+    return built(cJSON_CreateArray());
 }
 
 struct json *json_new_null(void)
 {
-    return json(cJSON_CreateNull());
+    return built(cJSON_CreateNull());
 }
 
 struct json *json_new_bool(bool value)
 {
-    return json(cJSON_CreateBool(value));
+    return built(cJSON_CreateBool(value));
 }
 
 struct json *json_new_int(int64_t value)
@@ -630,7 +646,7 @@ struct json *json_new_int(int64_t value)
     struct buffer text = BUFFER_EMPTY;
 
     buffer_printf(&text, "%lld", (long long)value);
-    return json(new_leaf(cJSON_Raw, buffer_take(&text, NULL), 0, -1));
+    return built(new_leaf(cJSON_Raw, buffer_take(&text, NULL), 0, -1));
 }
 
 struct json *json_new_real(double value)
@@ -642,10 +658,10 @@ struct json *json_new_real(double value)
     for (int digits = 15; digits <= 17; digits++) {
         buffer_clear(&text);
         buffer_printf(&text, "%.*g", digits, value);
-        if (!text.failed && strtod(text.data, NULL) == value)
+        if (text.failed || strtod(text.data, NULL) == value)
             break;
     }
-    return json(new_leaf(cJSON_Raw, buffer_take(&text, NULL), 0, -1));
+    return built(new_leaf(cJSON_Raw, buffer_take(&text, NULL), 0, -1));
 }
 
 struct json *json_new_text(const char *text, size_t length)
@@ -658,9 +674,9 @@ struct json *json_new_text(const char *text, size_t length)
     data = buffer_take(&bytes, &size);
     if (size > INT_MAX) {
         free(data);
-        return NULL;
+        return built(NULL);
     }
-    return json(new_leaf(cJSON_String, data, size, -1));
+    return built(new_leaf(cJSON_String, data, size, -1));
 }
 
 struct json *json_new_string(const char *text)
@@ -677,13 +693,13 @@ struct json *json_new_raw(const char *text, size_t length)
     item = new_leaf(cJSON_Raw, buffer_take(&bytes, NULL), 0, -1);
     if (item)
         item->valueint = 1;
-    return json(item);
+    return built(item);
 }
 
 static void attach(struct json *container, char *name, struct json *value)
 {
-    if (!container || !value) {
-        if (container)
+    if (!container || json_failed(container) || !value || json_failed(value)) {
+        if (container && !json_failed(container))
             node(container)->valueint = 1;
         json_free(value);
         free(name);
@@ -827,7 +843,7 @@ int json_print(struct buffer *out, const struct json *value)
 {
     size_t start = out->length;
 
-    if (value && print_value(out, value) && !out->failed)
+    if (value && !json_failed(value) && print_value(out, value) && !out->failed)
         return 0;
     out->length = start;
     if (out->data)
@@ -840,8 +856,10 @@ struct json *json_copy(const struct json *value)
     struct buffer text = BUFFER_EMPTY;
     struct json *copy = NULL;
 
+    if (!value)
+        return NULL;
     if (json_print(&text, value) == 0)
         copy = parse_text(text.data, text.length, false, NULL);
     buffer_release(&text);
-    return copy;
+    return built(node(copy));
 }

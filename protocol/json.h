@@ -100,11 +100,12 @@ const char *json_raw(const struct json *value, const char *text, size_t *length)
 /* --- building ------------------------------------------------------------------------------ */
 
 /*
- * Constructors return NULL when memory is out. The setters take `value` whatever happens; a NULL
- * value or a failed copy marks the container, and json_print of any tree with such a mark returns
- * -ENOMEM. So a tree is built without looking and checked once, when it is printed. A NULL
- * container only frees the value. To leave a member out, do not set it; JSON's null is
- * json_new_null().
+ * A tree is built without looking and checked once, when it is printed. Where memory is out a
+ * constructor returns a value that stands for that (json_failed): it reads as absent, freeing it
+ * does nothing, setting it or setting something in it marks the container, and json_print of any
+ * tree with such a mark returns -ENOMEM. The setters take `value` whatever happens; a NULL value is
+ * such a failure too, a NULL container only frees the value. To leave a member out, do not set it;
+ * JSON's null is json_new_null().
  *
  * Strings may hold any bytes: what is no UTF-8 becomes U+FFFD, one a byte. Members stay in the
  * order in which they were set; setting a name twice gives it twice, which callers avoid.
@@ -131,10 +132,14 @@ void json_append(struct json *array, struct json *value);
 void json_append_string(struct json *array, const char *text);
 
 /* Appends the text of a tree, without spaces. Equal trees print equal bytes. 0 or -ENOMEM, also for
- * a NULL or marked tree; nothing is appended then. */
+ * a NULL, failed or marked tree; nothing is appended then. */
 int json_print(struct buffer *out, const struct json *value);
 
-/* An own copy of a tree, parsed or built (json_raw knows the copy no more); NULL without memory. */
+/* An own copy of a tree, parsed or built, by the rules for building (json_raw does not know the
+ * copy); of NULL, NULL. */
 struct json *json_copy(const struct json *value);
+
+/* True for what a constructor or json_copy returned without memory. */
+bool json_failed(const struct json *value);
 
 #endif

@@ -428,6 +428,9 @@ static void test_incomplete_trees_do_not_print(void **state)
     assert_int_equal(json_print(&out, object), -ENOMEM);
     assert_int_equal(json_print(&out, NULL), -ENOMEM);
     assert_string_equal(out.data, "before");
+    assert_null(json_copy(NULL));
+    assert_false(json_failed(object));
+    assert_false(json_failed(NULL));
     /* The value is taken in any case. */
     json_set(NULL, "x", json_new_string("gone"));
     json_append(NULL, json_new_string("gone"));
