@@ -1,0 +1,177 @@
+/*
+ * Duplicates become one: constants of equal content first, then nodes in order, so that readers of
+ * merged nodes are found equal in turn. Contents are compared by their 128-bit fingerprints; a
+ * constant is only read for that where another one has its type and shape.
+ */
+#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/passes/pass.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct hash key;
+    int order; /* as found: the first one stays */
+    void *item;
+};
+
+static int by_key(const void *left, const void *right)
+{
+    const struct entry *a = left, *b = right;
+    int order = hash_compare(a->key, b->key);
+
+    return order ? order : (a->order > b->order) - (a->order < b->order);
+}
+
+static struct hash layout_key(const struct tensor *t)
+{
+    struct hasher h;
+
+    hasher_init(&h);
+    hasher_add_number(&h, (uint64_t)t->type);
+    hasher_add_number(&h, (uint64_t)t->shape.axes);
+    for (int i = 0; i < t->shape.axes; i++)
+        hasher_add_number(&h, (uint64_t)t->shape.dim[i]);
+    return hasher_finish(&h);
+}
+
+/* Marks what has a partner of the same key; equal keys stand together. */
+static int keep_groups(struct entry *list, int count)
+{
+    int kept = 0;
+
+    qsort(list, (size_t)count, sizeof *list, by_key);
+    for (int i = 0; i < count; i++)
+        if ((i && hash_equal(list[i].key, list[i - 1].key)) ||
+            (i + 1 < count && hash_equal(list[i].key, list[i + 1].key)))
+            list[kept++] = list[i];
+    return kept;
+}
+
+static int merge_constants(struct graph *g, struct arena *scratch)
+{
+    struct entry *list = NEW_ARRAY(scratch, g->value_count, struct entry);
+    int count = 0, changes = 0;
+
+    for (int i = 0; i < g->value_count; i++) {
+        struct value *v = g->values[i];
+
+        if (v->constant && !v->producer && v->reader_count && !v->output_count && v->input < 0)
+            list[count++] = (struct entry){.key = layout_key(v->constant), .order = i, .item = v};
+    }
+    count = keep_groups(list, count);
+    for (int i = 0; i < count; i++) {
+        struct value *v = list[i].item;
+
+        list[i].key = tensor_hash(g->context, v->constant);
+    }
+    qsort(list, (size_t)count, sizeof *list, by_key);
+    for (int i = 1; i < count; i++) {
+        struct value *first = list[i - 1].item, *v = list[i].item;
+
+        /* The fingerprint of a recipe is not over type and shape. */
+        if (!hash_equal(list[i].key, list[i - 1].key) || first->type != v->type ||
+            !shape_equal(&first->shape, &v->shape))
+            continue;
+        value_replace(g, v, first);
+        list[i].item = first;
+        changes++;
+    }
+    return changes;
+}
+
+static bool may_merge(const struct node *n)
+{
+    static const char *const random[] = {"RandomNormal",
+                                         "RandomUniform",
+                                         "RandomNormalLike",
+                                         "RandomUniformLike",
+                                         "Multinomial",
+                                         "Bernoulli",
+                                         NULL};
+
+    for (const char *const *r = random; *r; r++)
+        if (!strcmp(n->op_type, *r))
+            return false;
+    for (int i = 0; i < n->attribute_count; i++)
+        if (n->attributes[i].type == ATTRIBUTE_GRAPH)
+            return false;
+    return n->op && n->input_count && (strcmp(n->op_type, "Dropout") || n->input_count < 3);
+}
+
+static struct hash node_key(const struct node *n)
+{
+    struct hasher h;
+
+    hasher_init(&h);
+    node_hash(&h, n);
+    hasher_add_number(&h, (uint64_t)n->opset);
+    /* By number: the key is for this run of this pass, and no order is taken from it. */
+    hasher_add_number(&h, (uint64_t)n->input_count);
+    for (int i = 0; i < n->input_count; i++)
+        hasher_add_number(&h, n->inputs[i] ? (uint64_t)n->inputs[i]->id : UINT64_MAX);
+    hasher_add_number(&h, (uint64_t)n->output_count);
+    return hasher_finish(&h);
+}
+
+static bool merge_node(struct node *first, struct node *n)
+{
+    struct graph *g = n->graph;
+
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && first->outputs[i] &&
+            (n->outputs[i]->poisoned || first->outputs[i]->poisoned))
+            return false;
+    for (int i = 0; i < n->output_count; i++) {
+        if (!n->outputs[i])
+            continue;
+        if (first->outputs[i]) {
+            value_replace(g, n->outputs[i], first->outputs[i]);
+        } else {
+            first->outputs[i] = n->outputs[i];
+            n->outputs[i]->producer = first;
+            n->outputs[i] = NULL;
+        }
+    }
+    node_remove(n);
+    return true;
+}
+
+/* Nodes by key, in a table with open addressing. */
+static int merge_nodes(struct graph *g, struct arena *scratch)
+{
+    size_t room = 16, mask;
+    struct entry *table;
+    int changes = 0;
+
+    while (room < (size_t)g->node_count * 2)
+        room *= 2;
+    mask = room - 1;
+    table = NEW_ARRAY(scratch, room, struct entry);
+    for (int i = 0; i < g->node_count; i++) {
+        struct node *n = g->nodes[i];
+        struct hash key;
+        size_t at;
+
+        if (n->removed || !may_merge(n))
+            continue;
+        key = node_key(n);
+        for (at = key.low & mask; table[at].item && !hash_equal(table[at].key, key);
+             at = (at + 1) & mask)
+            ;
+        if (!table[at].item)
+            table[at] = (struct entry){.key = key, .item = n};
+        else
+            changes += merge_node(table[at].item, n);
+    }
+    return changes;
+}
+
+int pass_merge(struct graph *g)
+{
+    struct arena *scratch = arena_child(&g->context->arena);
+    int changes = merge_constants(g, scratch);
+
+    changes += merge_nodes(g, scratch);
+    arena_free(scratch);
+    return changes;
+}
