@@ -194,6 +194,12 @@ static char *parse_bytes(struct parser *parser, size_t *length)
             fail(parser, "control character in a string");
             goto fail;
         }
+        /* Documents are mostly ASCII and large; this byte needs no decoding. */
+        if ((unsigned char)c < 0x80) {
+            bytes[used++] = c;
+            parser->at++;
+            continue;
+        }
         size = utf8_decode(parser->text + parser->at, end - parser->at, NULL);
         if (!size) {
             fail(parser, "invalid UTF-8");

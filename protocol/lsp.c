@@ -54,6 +54,9 @@ void lsp_text_release(struct lsp_text *text)
 static size_t next_line(const char *bytes, size_t length, size_t at)
 {
     for (; at < length; at++) {
+        /* Nearly every byte passes this one test. */
+        if ((unsigned char)bytes[at] > '\r')
+            continue;
         if (bytes[at] == '\n')
             return at + 1;
         if (bytes[at] == '\r')
