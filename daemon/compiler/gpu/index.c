@@ -75,7 +75,8 @@ static int64_t gcd(int64_t a, int64_t b)
 
 static const struct atom *atom_make(struct index_pool *p, struct atom wanted)
 {
-    uint64_t h = mix(mix((uint64_t)wanted.kind, (uint64_t)(uintptr_t)wanted.of), (uint64_t)wanted.by);
+    uint64_t h =
+        mix(mix((uint64_t)wanted.kind, (uint64_t)(uintptr_t)wanted.of), (uint64_t)wanted.by);
     struct atom *a;
 
     for (const char *n = wanted.name; n && *n; n++)
@@ -118,7 +119,8 @@ static void sum_add(struct index_pool *p, struct sum *s, int64_t factor, const s
     s->count++;
 }
 
-static void sum_add_index(struct index_pool *p, struct sum *s, int64_t factor, const struct index *a)
+static void sum_add_index(struct index_pool *p, struct sum *s, int64_t factor,
+                          const struct index *a)
 {
     s->constant += factor * a->constant;
     for (int i = 0; i < a->count; i++)
@@ -245,7 +247,8 @@ static void index_split(struct index_pool *p, const struct index *a, int64_t by,
     }
     *whole = sum_intern(p, &w);
     *rest = sum_intern(p, &r);
-    /* What is negative here but never leaves one multiple of by is moved there: -1 - 3 * y over 4, say. */
+    /* What is negative here but never leaves one multiple of by is moved there: -1 - 3 * y over 4,
+     * say. */
     int64_t low = divide_down((*rest)->lo, by);
     if (low && low == divide_down((*rest)->hi, by)) {
         *whole = index_plus(p, *whole, low);
@@ -295,7 +298,8 @@ const struct index *index_div(struct index_pool *p, const struct index *a, int64
         return index_plus(p, index_add(p, whole, index_div(p, inner->of, inner->by * by)), -shift);
     }
     const struct atom *q = atom_make(
-        p, (struct atom){.kind = ATOM_DIV, .of = rest, .by = by, .lo = rest->lo / by, .hi = rest->hi / by});
+        p, (struct atom){
+               .kind = ATOM_DIV, .of = rest, .by = by, .lo = rest->lo / by, .hi = rest->hi / by});
     return index_plus(p, index_add(p, whole, index_of_atom(p, q)), -shift);
 }
 
@@ -313,12 +317,14 @@ const struct index *index_mod(struct index_pool *p, const struct index *a, int64
     if (common > 1) {
         constant = rest->constant - common * divide_down(rest->constant, common);
         return index_plus(
-            p, index_times(p, index_mod(p, index_scaled(p, rest, common), by / common), common), constant);
+            p, index_times(p, index_mod(p, index_scaled(p, rest, common), by / common), common),
+            constant);
     }
     if (rest->lo < 0)
         rest = index_plus(p, rest, divide_down(-rest->lo + by - 1, by) * by);
     return index_of_atom(
-        p, atom_make(p, (struct atom){.kind = ATOM_MOD, .of = rest, .by = by, .lo = 0, .hi = by - 1}));
+        p,
+        atom_make(p, (struct atom){.kind = ATOM_MOD, .of = rest, .by = by, .lo = 0, .hi = by - 1}));
 }
 
 const struct index *index_clamp(struct index_pool *p, const struct index *a, int64_t lo, int64_t hi)
@@ -353,6 +359,37 @@ bool index_is_constant(const struct index *a)
 int64_t index_multiple(const struct index *a)
 {
     return gcd(index_common(a), a->constant);
+}
+
+int64_t index_ratio(const struct index *a, const struct index *b)
+{
+    for (int i = 0; b->count && i < a->count; i++)
+        if (a->terms[i].atom == b->terms[0].atom)
+            return a->terms[i].factor % b->terms[0].factor
+                       ? 0
+                       : a->terms[i].factor / b->terms[0].factor;
+    return 0;
+}
+
+const struct index *index_primitive(struct index_pool *p, const struct index *a, int64_t *lo,
+                                    int64_t *hi)
+{
+    int64_t factor = index_common(a);
+    const struct index *bare;
+
+    if (!factor)
+        return a;
+    bare = index_plus(p, a, -a->constant);
+    *lo = -divide_down(-(*lo - a->constant), factor);
+    *hi = divide_down(*hi - a->constant, factor);
+    if (bare->terms[0].factor < 0) {
+        int64_t high = -*lo;
+
+        bare = index_times(p, bare, -1);
+        *lo = -*hi;
+        *hi = high;
+    }
+    return index_scaled(p, bare, factor);
 }
 
 bool index_is_plain(const struct index *a)
@@ -392,7 +429,8 @@ void index_print(struct strbuf *s, const struct index *a, bool tight)
     bool product = a->count == 1 && a->constant == 0 &&
                    (a->terms[0].factor != 1 || a->terms[0].atom->kind == ATOM_DIV ||
                     a->terms[0].atom->kind == ATOM_MOD);
-    bool open = tight && (a->count + (a->constant != 0) > 1 || product || (!a->count && a->constant < 0));
+    bool open =
+        tight && (a->count + (a->constant != 0) > 1 || product || (!a->count && a->constant < 0));
     bool first = true;
 
     if (open)
@@ -444,7 +482,7 @@ int condition_known(const struct condition *c)
 void condition_print(struct strbuf *s, const struct condition *c)
 {
     struct strbuf text;
-    bool low = c->of->lo < c->lo, high = c->of->hi > c->hi;
+    bool low = c->of->lo<c->lo, high = c->of->hi> c->hi;
 
     strbuf_init(&text, s->arena);
     index_print(&text, c->of, false);

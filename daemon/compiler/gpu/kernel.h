@@ -1,11 +1,12 @@
 #ifndef COMPILER_KERNEL_H
 #define COMPILER_KERNEL_H
 /*
- * A kernel's text while it is written. A lowering asks for elements of values and gets float expressions; whether
- * an element is fetched from a texture, comes through views, or is computed on the way is not its concern.
+ * A kernel's text while it is written. A lowering asks for elements of values and gets float
+ * expressions; whether an element is fetched from a texture, comes through views, or is computed on
+ * the way is not its concern.
  *
- * Elements are asked for up to four at a time (the four components of a cell, or four steps of a sum): those
- * that lie in one cell of a texture cost one fetch.
+ * Elements are asked for up to four at a time (the four components of a cell, or four steps of a
+ * sum): those that lie in one cell of a texture cost one fetch.
  */
 #include "daemon/compiler/gpu/plan.h"
 #include "daemon/compiler/gpu/view.h"
@@ -18,8 +19,9 @@ struct elements {
 
 struct kernel;
 
-/* An array of vectors of weights that goes with a kernel: rows times columns entries of four floats. Small ones become
- * a table (constants of the shader), large ones a texture; the text is the same but for the brackets. */
+/* An array of vectors of weights that goes with a kernel: rows times columns entries of four
+ * floats. Small ones become a table (constants of the shader), large ones a texture; the text is
+ * the same but for the brackets. */
 struct weights {
     int number; /* among the kernel's */
     int64_t rows, columns;
@@ -27,27 +29,27 @@ struct weights {
     bool texture; /* decided when the kernel is complete */
     /* Writes rows * columns * 4 floats. */
     void (*fill)(struct context *c, const struct weights *w, float *entries, struct arena *scratch);
-    const struct node *node;       /* for fill */
-    const struct tensor *tensor;   /* for fill */
-    int packed;                    /* for fill: axis in components */
-    int64_t offset;                /* entry in the kernel's table, or the texture's number */
-    int64_t width, height;         /* of the texture */
-    const char *about;             /* for the comment over the field */
+    const struct node *node; /* for fill */
+    struct tensor *tensor;   /* for fill */
+    const int64_t *numbers;  /* for fill */
+    int packed;              /* for fill: axis in components */
+    int64_t offset;          /* entry in the kernel's table, or the texture's number */
+    int64_t width, height;   /* of the texture */
+    const char *about;       /* for the comment over the field */
 };
 
 struct kernel {
     struct context *context;
-    struct arena *arena;      /* for texts */
+    struct arena *arena; /* for texts */
     struct index_pool *pool;
     struct plan *plan;
     struct step *step;
     struct strbuf body;
     int indent;
-    bool planning; /* text is thrown away: only fetches are counted */
+    bool planning;   /* text is thrown away: only fetches are counted */
     int64_t fetches; /* so far, planning */
 
-    struct elements out; /* the elements that this invocation computes, of step->result */
-    const char *lane[4]; /* what lower() leaves: an expression for each */
+    struct elements out;       /* the elements that this invocation computes, of step->result */
     struct value **parameters; /* buffers read, in order of parameters */
     int parameter_count, parameter_room;
     struct weights **weights;
@@ -57,12 +59,10 @@ struct kernel {
     int memo_count, memo_room;
     struct condition *assumed; /* conditions that hold here */
     int assumed_count, assumed_room;
-    struct value **known_value; /* values whose elements out[] are in known_lane */
-    const char *(*known_lane)[4];
-    int known_count, known_room, known_lanes_room;
+    const char *lane[4]; /* what lower() leaves: an expression for each of out[] */
+    bool lowered;        /* lane[] is there */
     struct kernel_name *names;
     int name_count, name_room;
-    int helper_count;
 };
 
 /* ---- text ---- */
@@ -80,42 +80,49 @@ const struct index *kernel_bind(struct kernel *k, const char *base, const struct
 /* `for (int base = 0; base < count; base++) {`; count 1 opens nothing and is the constant 0. */
 const struct index *kernel_loop(struct kernel *k, const char *base, int64_t count);
 void kernel_end_loop(struct kernel *k, int64_t count);
-/* `if (conditions) {` without those that always hold; inside, they are known to hold. Returns 1: a block was opened,
- * 0: nothing was opened, all hold; -1: nothing was opened, never holds. */
+/* `if (conditions) {` without those that always hold; inside, they are known to hold. Returns 1: a
+ * block was opened, 0: nothing was opened, all hold; -1: nothing was opened, never holds. */
 int kernel_if(struct kernel *k, const struct condition *conditions, int count);
 void kernel_end_if(struct kernel *k, int opened, int count);
-/* Formats {0}, {1} … with operands in a way that keeps precedence; an operand that occurs more than once is
- * bound to a local first. */
+/* Formats {0}, {1} … with operands in a way that keeps precedence; an operand that occurs more than
+ * once is bound to a local first. */
 const char *kernel_format(struct kernel *k, const char *text, const char *const *operands);
 /* A float literal, all of float32: "0.5f". */
 const char *kernel_number(struct kernel *k, double number);
-const char *kernel_text(struct kernel *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *kernel_text(struct kernel *k, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* True for a name, a member or a literal: costs nothing to repeat. */
 bool text_is_atom(const char *text);
 
 /* ---- elements ---- */
 const struct index *kernel_constant(struct kernel *k, int64_t number);
 /* count elements that differ along axis only: at[] + 0 … count - 1. */
-struct elements elements_along(struct kernel *k, const struct index *const *at, int axes, int axis, int count);
+struct elements elements_along(struct kernel *k, const struct index *const *at, int axes, int axis,
+                               int count);
 /* The range that index is known to have here, conditions counted in. */
 void kernel_range(struct kernel *k, const struct index *index, int64_t *lo, int64_t *hi);
-/* Expressions of elements of v. Writes fetches and whatever else is needed before the present line. Elements beyond
- * v's extents (the tail of a group of four) are some finite number or, with zero_axis >= 0, beyond that axis
- * exactly 0. */
-void kernel_read(struct kernel *k, struct value *v, const struct elements *e, int zero_axis, const char **out);
-/* The index of input slot that broadcasting (right-aligned) pairs with element at[] of a value of shape s. */
+/* Expressions of elements of v. Writes fetches and whatever else is needed before the present line.
+ * Elements beyond v's extents (the tail of a group of four) are some finite number or, with
+ * zero_axis >= 0, beyond that axis exactly 0. */
+void kernel_read(struct kernel *k, struct value *v, const struct elements *e, int zero_axis,
+                 const char **out);
+/* The index of input slot that broadcasting (right-aligned) pairs with element at[] of a value of
+ * shape s. */
 void broadcast_index(struct kernel *k, const struct shape *from, const struct shape *s,
                      const struct index *const *at, const struct index **out);
 
 /* ---- weights ---- */
 struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns,
-                               void (*fill)(struct context *, const struct weights *, float *, struct arena *),
+                               void (*fill)(struct context *, const struct weights *, float *,
+                                            struct arena *),
                                const char *about);
 /* Declares a local that holds entry (row, column) and gives its four components. */
-void kernel_entry(struct kernel *k, struct weights *w, const struct index *row, const struct index *column,
-                  const char **out);
-/* number[i] for the index i in 0 … count - 1: as arithmetic where the numbers follow a rule, else by a table. */
-const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count, const struct index *i);
+void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
+                  const struct index *column, const char **out);
+/* number[i] for the index i in 0 … count - 1: as arithmetic where the numbers follow a rule, else
+ * by a table. */
+const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,
+                                  const struct index *i);
 
 /* ---- a kernel that is complete ---- */
 struct kernel_parameter {
@@ -131,6 +138,7 @@ struct kernel_text {
     int parameter_count;
     struct weights **weights;
     int weight_count;
+    int64_t table_entries;
     bool picks;
 };
 /* Writes the kernel of a step. */
@@ -138,7 +146,10 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step);
 /* Prefix of helper functions' names in bodies, replaced when the file is printed. */
 #define KERNEL_PREFIX "\x01"
 
-/* Texture fetches that count elements of v take when read like this (for choosing layouts). */
-int64_t kernel_cost(struct plan *p, struct value *v, const struct elements *e, struct index_pool *pool);
+/* A kernel that is never printed, for choosing layouts: its index pool makes elements to ask
+ * kernel_cost() about. */
+struct kernel *kernel_planning(struct plan *p);
+/* Texture fetches that elements of v take. */
+int64_t kernel_cost(struct kernel *planning, struct value *v, const struct elements *e);
 
 #endif

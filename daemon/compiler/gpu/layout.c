@@ -145,7 +145,8 @@ void layout_place(const struct layout *l, const struct shape *s, const int64_t *
     }
 }
 
-/* "the index along axis 2", or of several merged axes "the index along axes 2 and 3 (i2 * 8 + i3)". */
+/* "the index along axis 2", or of several merged axes "the index along axes 2 and 3 (i2 * 8 + i3)".
+ */
 static void print_axes(struct strbuf *s, const int *axes, int count, const struct shape *shape)
 {
     if (count == 1) {
@@ -161,7 +162,8 @@ static void print_axes(struct strbuf *s, const int *axes, int count, const struc
 
         for (int k = i + 1; k < count; k++)
             factor *= shape->dim[axes[k]];
-        strbuf_printf(s, factor == 1 ? "%si%d" : "%si%d * %" PRId64, i ? " + " : "", axes[i], factor);
+        strbuf_printf(s, factor == 1 ? "%si%d" : "%si%d * %" PRId64, i ? " + " : "", axes[i],
+                      factor);
     }
     strbuf_char(s, ')');
 }
@@ -185,7 +187,9 @@ void layout_print(struct strbuf *s, const struct layout *l, const struct shape *
     }
     if (l->x_count || l->y_count)
         strbuf_add(s, "; ");
-    strbuf_printf(s, "channel c is the index along axis %d; the value is component c %% 4 of cell (", l->packed);
+    strbuf_printf(s,
+                  "channel c is the index along axis %d; the value is component c %% 4 of cell (",
+                  l->packed);
     if (l->x_count)
         strbuf_printf(s, "x + (c / 4) * %" PRId64, l->length_x);
     else

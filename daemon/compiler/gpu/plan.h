@@ -1,8 +1,8 @@
 #ifndef COMPILER_PLAN_H
 #define COMPILER_PLAN_H
 /*
- * What is to be drawn: steps, the buffers between them, and for every value where it is. Made from a graph by
- * plan_graph() (steps.c) after all passes, before any text exists.
+ * What is to be drawn: steps, the buffers between them, and for every value where it is. Made from
+ * a graph by plan_graph() (steps.c) after all passes, before any text exists.
  */
 #include "daemon/compiler/gpu/layout.h"
 #include "daemon/compiler/graph/graph.h"
@@ -14,7 +14,8 @@ enum placement {
     PLACED_BUFFER,  /* in a texture, with a layout */
     PLACED_VIEW,    /* its reader indexes the operand of the view that makes it */
     PLACED_INLINE,  /* its reader computes it */
-    PLACED_JOINED,  /* an intermediate result of the step that ends with its reader: lives in that kernel only */
+    PLACED_JOINED,  /* an intermediate result of the step that ends with its reader: lives in that
+                       kernel only */
 };
 
 /* value->plan */
@@ -23,6 +24,7 @@ struct spot {
     struct layout layout; /* PLACED_BUFFER */
     int buffer;           /* PLACED_BUFFER: in plan->buffers */
     struct step *step;    /* that computes it: PLACED_BUFFER (NULL for inputs), PLACED_JOINED */
+    double lo, hi;        /* magnitudes, once known (range.c); else infinities */
 };
 
 static inline struct spot *spot_of(const struct value *v)
@@ -34,25 +36,32 @@ enum buffer_kind { BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_INNER, BUFFER_TOKENS };
 
 struct buffer {
     enum buffer_kind kind;
-    int number;  /* of the input or output among the graph's; of an inner buffer from 1 */
+    int number; /* of the input or output among the graph's; of an inner buffer from 1 */
     struct value *value;
     int64_t width, height;
-    bool half;   /* else 8-bit */
-    int written; /* step that writes it, -1 for inputs */
+    bool half;     /* else 8-bit */
+    int written;   /* step that writes it, -1 for inputs */
     int last_read; /* last step that reads it; the number of steps for outputs */
-    int storage; /* inner buffers of one storage share a GPU buffer (buffers.c) */
+    int storage;   /* inner buffers of one storage share a GPU buffer (buffers.c) */
+};
+
+struct storage {
+    int64_t width, height;
+    bool half;
 };
 
 struct step {
     int number;
-    struct node *root;    /* ROLE_STEP operator, or NULL: views and elementwise operators only */
-    struct value *result; /* what it writes */
-    struct value *computed; /* what its statements make of result's elements: result itself, or for a copying
-                             * step the value that it copies */
+    struct node *root;   /* ROLE_STEP operator, or NULL: views and elementwise operators only */
+    int root_output;     /* the output of root that it computes */
+    struct value *value; /* what it writes */
+    bool copies; /* value lies elsewhere too; this step only moves it to where it is wanted */
+    struct layout layout; /* of what it writes */
     int buffer;           /* that it writes */
-    struct value **reads; /* values in buffers that it may read, without repeats, in order of first mention */
+    struct value *
+        *reads; /* values in buffers that it may read, without repeats, in order of first mention */
     int read_count, read_room;
-    struct node **fused;  /* operators that are computed in it, in order, root first */
+    struct node **fused; /* operators that are computed in it, in order, root first */
     int fused_count, fused_room;
     struct kernel_text *text;
     int mark;
@@ -65,15 +74,12 @@ struct plan {
     int step_count, step_room;
     struct buffer *buffers;
     int buffer_count, buffer_room;
-    int storage_count; /* GPU buffers for the inner ones */
-    struct {
-        int64_t width, height;
-        bool half;
-    } *storage;
+    struct storage *storage; /* GPU buffers for the inner ones */
+    int storage_count, storage_room;
 };
 
-/* Chooses steps, fusion, layouts, order. Faults (TUKI0134 …) are reported; the plan is to be used only where
- * no error was. */
+/* Chooses steps, fusion, layouts, order. Faults (TUKI0134 …) are reported; the plan is to be used
+ * only where no error was. */
 struct plan *plan_graph(struct graph *g);
 /* Lets inner buffers of equal size whose lifetimes do not meet share storage (buffers.c). */
 void plan_buffers(struct plan *p);

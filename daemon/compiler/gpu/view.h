@@ -1,9 +1,9 @@
 #ifndef COMPILER_VIEW_H
 #define COMPILER_VIEW_H
 /*
- * What a view operator answers: which element of which operand an element of its output is. It may come from one
- * of several pieces (Concat, Pad): the first whose conditions all hold. The last piece of a list must hold
- * whenever the others do not.
+ * What a view operator answers: which element of which operand an element of its output is. It may
+ * come from one of several pieces (Concat, Pad): the first whose conditions all hold. The last
+ * piece of a list must hold whenever the others do not.
  */
 #include "daemon/compiler/gpu/index.h"
 #include "daemon/compiler/graph/shape.h"
@@ -27,8 +27,8 @@ struct access {
 
 /* A new last piece of a. */
 struct piece *access_piece(struct access *a, int input);
-/* The piece holds only where lo <= of <= hi. Written in the simplest form, so that equal conditions of neighbouring
- * elements are the same; dropped where it always holds. */
+/* The piece holds only where lo <= of <= hi. Written in the simplest form, so that equal conditions
+ * of neighbouring elements are the same; dropped where it always holds. */
 void piece_when(struct access *a, struct piece *p, const struct index *of, int64_t lo, int64_t hi);
 
 #endif

@@ -46,17 +46,25 @@ struct operator_functions {
     bool (*evaluate)(struct node *n, struct tensor *const *in, struct tensor **out,
                      struct arena *arena, struct arena *scratch);
 
-    /* ROLE_ELEMENTWISE: the expression of one component, from the operands' atoms (see
-     * gpu/kernel.h). */
+    /* ROLE_ELEMENTWISE: the expression of one component over operands {0}, {1} …; or, where
+     * attributes matter, a function that gives it (see gpu/kernel.h). */
+    const char *expression;
     const char *(*express)(struct kernel *k, const struct node *n, const char *const *operands);
-    /* ROLE_VIEW: where element out[] of output comes from (see gpu/view.h). */
-    void (*view)(struct kernel *k, const struct node *n, int output, const struct index *const *out,
+    /* ROLE_ELEMENTWISE: true where n only limits its first operand to *lo … *hi. */
+    bool (*clamp)(const struct node *n, double *lo, double *hi);
+    /* ROLE_VIEW: where element at[] of output comes from (see gpu/view.h). */
+    void (*view)(struct kernel *k, const struct node *n, int output, const struct index *const *at,
                  struct access *access);
+    /* ROLE_VIEW: four neighbours of that output lie in several cells of the input, whatever its
+     * layout. NULL: no. */
+    bool (*gathers)(const struct node *n, int output);
     /* ROLE_STEP: writes the kernel's statements and leaves four components (see gpu/kernel.h). */
     void (*lower)(struct kernel *k, const struct node *n);
     /* ROLE_STEP: which axis of the output lies in components, and which axis of each input the
      * kernel would like to fetch four at a time; -1: any. NULL: any for all. */
     int (*packed)(const struct node *n, int input /* -1: the output */);
+    /* ROLE_STEP: how often the kernel fetches each cell of that input. NULL: once. */
+    int64_t (*reuse)(const struct node *n, int input);
 
     /* Magnitudes of the outputs from the inputs' (gpu/range.h). NULL: unknown. */
     void (*range)(const struct node *n, const struct range *in, struct range *out);
