@@ -1,0 +1,60 @@
+#ifndef COMPILER_LOWER_H
+#define COMPILER_LOWER_H
+/*
+ * The GPU half of the operators: views, expressions and kernels, in lower_*.c by kind. The rows' families name
+ * them in their operator_functions; what each function of that struct has to do is said in operator.h.
+ */
+#include "daemon/compiler/gpu/kernel.h"
+#include "daemon/compiler/operators/operator.h"
+
+#define VIEW(name)                                                                                 \
+    void name(struct kernel *k, const struct node *n, int output, const struct index *const *at,   \
+              struct access *access)
+/* lower_views.c */
+VIEW(view_reshape); /* Reshape, Flatten, Squeeze, Unsqueeze, Identity, Dropout: same row-major order */
+VIEW(view_transpose);
+VIEW(view_slice);
+VIEW(view_concat);
+VIEW(view_split);
+VIEW(view_expand);
+VIEW(view_tile);
+VIEW(view_pad);
+VIEW(view_depth); /* DepthToSpace, SpaceToDepth */
+VIEW(view_gather);
+VIEW(view_resize); /* nearest */
+#undef VIEW
+
+/* lower_conv.c */
+void lower_conv(struct kernel *k, const struct node *n);
+void lower_conv_transpose(struct kernel *k, const struct node *n);
+int packed_channels(const struct node *n, int input); /* axis 1 of the output and of input 0 */
+int64_t reuse_conv(const struct node *n, int input);
+int64_t reuse_conv_transpose(const struct node *n, int input);
+
+/* lower_matmul.c */
+void lower_matmul(struct kernel *k, const struct node *n);
+int packed_matmul(const struct node *n, int input);
+int64_t reuse_matmul(const struct node *n, int input);
+
+/* lower_pool.c */
+void lower_max_pool(struct kernel *k, const struct node *n);
+void lower_average_pool(struct kernel *k, const struct node *n);
+int64_t reuse_pool(const struct node *n, int input);
+
+/* lower_reduce.c: axes as constant input 1 or attribute; the reduced axes of one output element are one loop nest. */
+void lower_reduce(struct kernel *k, const struct node *n);
+int packed_reduce(const struct node *n, int input);
+void lower_softmax_statistics(struct kernel *k, const struct node *n);
+void lower_norm_statistics(struct kernel *k, const struct node *n);
+int packed_statistics(const struct node *n, int input);
+
+/* lower_resample.c */
+void lower_resample(struct kernel *k, const struct node *n);
+int64_t reuse_resample(const struct node *n, int input);
+
+/* lower_elementwise.c */
+const char *express_elementwise(struct kernel *k, const struct node *n, const char *const *operands);
+bool clamp_relu(const struct node *n, double *lo, double *hi);
+bool clamp_clip(const struct node *n, double *lo, double *hi);
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * Convolutions. Four output channels of one place are one cell. Where the channels of a group come in fours, four input
+ * channels are one fetch and meet four vectors of weights: 16 multiply-adds; else (depthwise and small groups)
+ * each output channel reads its own input channel, and a vector holds the weights of the four.
+ *
+ * Source: onnx.ai/onnx/operators, Conv 22 and ConvTranspose 22.
+ */
+#include "daemon/compiler/operators/lower.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum { SPATIAL = MAX_AXES - 2 };
+
+struct convolution {
+    int axes; /* spatial */
+    int64_t kernel[SPATIAL], stride[SPATIAL], dilation[SPATIAL], begin[SPATIAL];
+    int64_t group, in, out; /* channels of a group */
+    int64_t taps;
+    bool fours;  /* four input channels at a time */
+    bool common; /* ConvTranspose: taps that meet the grid are counted, not tested for */
+};
+
+static void convolution_read(const struct node *n, bool transposed, struct convolution *c)
+{
+    const struct shape *w = &n->inputs[1]->shape;
+    int count;
+    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count);
+    const int64_t *pads = node_ints(n, "pads", &count);
+
+    memset(c, 0, sizeof *c);
+    c->axes = w->axes - 2;
+    c->group = node_int(n, "group", 1);
+    c->in = transposed ? w->dim[0] / c->group : w->dim[1];
+    c->out = transposed ? w->dim[1] : w->dim[0] / c->group;
+    c->taps = 1;
+    for (int i = 0; i < c->axes; i++) {
+        c->kernel[i] = w->dim[i + 2];
+        c->stride[i] = strides ? strides[i] : 1;
+        c->dilation[i] = dilations ? dilations[i] : 1;
+        c->begin[i] = pads ? pads[i] : 0;
+        c->taps *= c->kernel[i];
+    }
+    c->fours = c->group == 1 || (c->in % 4 == 0 && c->out % 4 == 0);
+}
+
+/*
+ * One row an output band. Column 0 is the bias; then, for each group of four input channels and each tap, four vectors of
+ * input weights for the four output channels; or for each input channel and tap one vector over output channels.
+ */
+static void fill_convolution(struct context *context, const struct weights *w, float *entries,
+                             struct arena *scratch)
+{
+    const struct node *n = w->node;
+    bool transposed = !strcmp(n->op->name, "ConvTranspose");
+    struct value *bias = node_input(n, 2);
+    const float *weights = tensor_floats(context, n->inputs[1]->constant, scratch);
+    const float *biases = bias ? tensor_floats(context, bias->constant, scratch) : NULL;
+    struct convolution c;
+
+    convolution_read(n, transposed, &c);
+    for (int64_t row = 0; row < w->rows; row++)
+        for (int64_t lane = 0; lane < 4; lane++) {
+            int64_t out = 4 * row + lane, group = out / c.out;
+            float *entry = entries + row * w->columns * 4;
+
+            if (out >= c.group * c.out)
+                continue;
+            if (biases)
+                entry[lane] = biases[out];
+            for (int64_t in = 0; in < c.in; in++) {
+                /* [M, C / group, taps], transposed [C, M / group, taps] */
+                const float *tap = weights + (transposed ? ((group * c.in + in) * c.out + out % c.out) * c.taps
+                                                         : (out * c.in + in) * c.taps);
+
+                for (int64_t t = 0; t < c.taps; t++) {
+                    if (c.fours)
+                        entry[(1 + ((in / 4) * c.taps + t) * 4 + lane) * 4 + in % 4] = tap[t];
+                    else
+                        entry[(1 + in * c.taps + t) * 4 + lane] = tap[t];
+                }
+            }
+        }
+}
+
+/* acc += p . w over those of the four that count. */
+static void multiply_add(struct kernel *k, const char *sum, const char *const *p, const char *const *w)
+{
+    struct strbuf s;
+
+    strbuf_init(&s, k->arena);
+    for (int j = 0; j < 4; j++)
+        if (strcmp(p[j], "0f"))
+            strbuf_printf(&s, "%s%s * %s", s.length ? " + " : "", p[j], w[j]);
+    if (s.length)
+        kernel_line(k, "%s += %s;", sum, s.text);
+}
+
+static void lower_either(struct kernel *k, const struct node *n, bool transposed)
+{
+    struct value *x = n->inputs[0];
+    const struct shape *y = &n->outputs[0]->shape;
+    const struct index *const *at = k->out.at[0];
+    struct convolution c;
+    struct index_pool *p = k->pool;
+    const char *accumulator[4], *bias[4];
+    const struct index *loops[SPATIAL], *source[MAX_AXES] = {0}, *tap, *band, *group;
+    struct condition conditions[2 * SPATIAL];
+    int condition_count = 0;
+    int64_t counts[SPATIAL], in_groups, rows = (y->dim[1] + 3) / 4;
+    static const char *const names[] = {"kz", "ky", "kx"}, *const places[] = {"iz", "iy", "ix"};
+
+    convolution_read(n, transposed, &c);
+    in_groups = c.fours ? (c.in + 3) / 4 : c.in;
+    struct weights *w = kernel_weights(k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
+                                       kernel_text(k, "weights of %s, %" PRId64 " of %s", n->name, c.group * c.out,
+                                                   shape_text(k->arena, &n->inputs[1]->shape)));
+    const struct index *row = index_div(p, at[1], 4);
+    kernel_entry(k, w, row, kernel_constant(k, 0), bias);
+    for (int j = 0; j < 4; j++) {
+        accumulator[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
+        kernel_line(k, "float %s = %s;", accumulator[j], bias[j]);
+    }
+    band = kernel_loop(k, "group", in_groups);
+    source[0] = at[0];
+    tap = kernel_constant(k, 0);
+    for (int i = 0; i < c.axes; i++) {
+        const char *name = names[3 - c.axes + i], *place = places[3 - c.axes + i];
+        const struct index *o = at[i + 2], *position, *number;
+        struct condition *inside = &conditions[condition_count];
+        int64_t extent = x->shape.dim[i + 2];
+
+        if (!transposed) {
+            counts[i] = c.kernel[i];
+            loops[i] = number = kernel_loop(k, name, counts[i]);
+            position = index_plus(p,
+                                  index_add(p, index_times(p, o, c.stride[i]), index_times(p, number, c.dilation[i])),
+                                  -c.begin[i]);
+        } else if (c.dilation[i] == 1) {
+            /* Taps that meet the grid: first, first + stride …; each reads one element further back. */
+            const struct index *shifted = index_plus(p, o, c.begin[i]);
+            const struct index *first = index_mod(p, shifted, c.stride[i]);
+
+            counts[i] = (c.kernel[i] + c.stride[i] - 1) / c.stride[i];
+            loops[i] = kernel_loop(k, name, counts[i]);
+            number = index_add(p, index_times(p, loops[i], c.stride[i]), first);
+            position = index_add(p, index_div(p, shifted, c.stride[i]), index_times(p, loops[i], -1));
+            conditions[condition_count++] = (struct condition){number, 0, c.kernel[i] - 1};
+            inside = &conditions[condition_count];
+        } else {
+            const struct index *shifted;
+
+            counts[i] = c.kernel[i];
+            loops[i] = number = kernel_loop(k, name, counts[i]);
+            shifted = index_plus(p, index_add(p, o, index_times(p, number, -c.dilation[i])), c.begin[i]);
+            position = index_div(p, shifted, c.stride[i]);
+            if (c.stride[i] > 1)
+                conditions[condition_count++] = (struct condition){index_mod(p, shifted, c.stride[i]), 0, 0};
+            inside = &conditions[condition_count];
+        }
+        tap = index_add(p, index_times(p, tap, c.kernel[i]), number);
+        source[i + 2] = kernel_bind(k, place, position);
+        *inside = (struct condition){source[i + 2], 0, extent - 1};
+        condition_count++;
+    }
+    int opened = kernel_if(k, conditions, condition_count);
+    if (c.fours) {
+        const char *in[4], *vectors[4][4];
+
+        group = c.group == 1 ? kernel_constant(k, 0) : index_div(p, at[1], c.out);
+        source[1] = index_add(p, index_times(p, group, c.in), index_times(p, band, 4));
+        int count = c.in < 4 ? (int)c.in : 4;
+        struct elements e = elements_along(k, source, x->shape.axes, 1, count);
+        for (int j = 0; j < 4; j++)
+            in[j] = "0f";
+        kernel_read(k, x, &e, c.in % 4 && c.in > 4 ? 1 : -1, in);
+        const struct index *column =
+            index_plus(p, index_times(p, index_add(p, index_times(p, band, c.taps), tap), 4), 1);
+        column = kernel_bind(k, "k", column);
+        for (int j = 0; j < 4; j++)
+            if (j < y->dim[1])
+                kernel_entry(k, w, row, index_plus(p, column, j), vectors[j]);
+        for (int j = 0; j < 4; j++)
+            if (j < y->dim[1])
+                multiply_add(k, accumulator[j], in, vectors[j]);
+    } else {
+        const char *in[4], *vector[4];
+        struct elements e = {.count = 4};
+
+        for (int j = 0; j < 4; j++) {
+            /* Lanes behind the last channel read the last one; their weights are 0. */
+            const struct index *out = index_clamp(p, index_plus(p, at[1], j), 0, y->dim[1] - 1);
+
+            memcpy(e.at[j], source, sizeof source);
+            e.at[j][1] = index_add(p, index_times(p, index_div(p, out, c.out), c.in), band);
+        }
+        kernel_read(k, x, &e, -1, in);
+        kernel_entry(k, w, row, index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1), vector);
+        for (int j = 0; j < 4; j++)
+            if (j < y->dim[1])
+                kernel_line(k, "%s += %s * %s;", accumulator[j], in[j], vector[j]);
+    }
+    kernel_end_if(k, opened, condition_count);
+    for (int i = c.axes; i-- > 0;)
+        kernel_end_loop(k, counts[i]);
+    kernel_end_loop(k, in_groups);
+    for (int j = 0; j < 4; j++)
+        k->lane[j] = accumulator[j];
+}
+
+void lower_conv(struct kernel *k, const struct node *n)
+{
+    lower_either(k, n, false);
+}
+
+void lower_conv_transpose(struct kernel *k, const struct node *n)
+{
+    lower_either(k, n, true);
+}
+
+int packed_channels(const struct node *n, int input)
+{
+    (void)n;
+    return input <= 0 ? 1 : -1;
+}
+
+static int64_t reuse(const struct node *n, int input, bool transposed)
+{
+    struct convolution c;
+    int64_t cells;
+
+    if (input)
+        return 1;
+    convolution_read(n, transposed, &c);
+    /* Every output cell fetches taps * in / 4; seen from the input, shared by its cells. */
+    cells = shape_count(&n->outputs[0]->shape) / 4 * c.taps * (c.fours ? (c.in + 3) / 4 : c.in);
+    if (transposed)
+        for (int i = 0; i < c.axes; i++)
+            cells /= c.stride[i];
+    return cells / (shape_count(&n->inputs[0]->shape) / 4 + 1);
+}
+
+int64_t reuse_conv(const struct node *n, int input)
+{
+    return reuse(n, input, false);
+}
+
+int64_t reuse_conv_transpose(const struct node *n, int input)
+{
+    return reuse(n, input, true);
+}

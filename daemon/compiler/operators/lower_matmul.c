@@ -1,0 +1,167 @@
+/*
+ * Matrix products. One fetch of four along the sum and four vectors of the second operand give 16 multiply-adds.
+ * Source: onnx.ai/onnx/operators, MatMul 13 (numpy.matmul).
+ */
+#include "daemon/compiler/operators/lower.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* Which axes are rows, columns and the sum; -1 where an operand has one axis only. */
+struct product {
+    int rows_out, columns_out; /* axes of the output */
+    int sum_a, rows_a, sum_b, columns_b;
+    int64_t sum, columns;
+};
+
+static void product_read(const struct node *n, struct product *m)
+{
+    const struct shape *a = &n->inputs[0]->shape, *b = &n->inputs[1]->shape, *y = &n->outputs[0]->shape;
+
+    m->sum_a = a->axes - 1;
+    m->rows_a = a->axes > 1 ? a->axes - 2 : -1;
+    m->sum_b = b->axes > 1 ? b->axes - 2 : 0;
+    m->columns_b = b->axes > 1 ? b->axes - 1 : -1;
+    m->columns_out = b->axes > 1 ? y->axes - 1 : -1;
+    m->rows_out = a->axes > 1 ? y->axes - 1 - (b->axes > 1) : -1;
+    m->sum = a->dim[m->sum_a];
+    m->columns = b->axes > 1 ? b->dim[m->columns_b] : 1;
+}
+
+/* Rows are batches times column bands; a row is, for each four of the sum, one vector for each of four columns. */
+static void fill_second(struct context *c, const struct weights *w, float *entries, struct arena *scratch)
+{
+    const struct node *n = w->node;
+    const float *numbers = tensor_floats(c, n->inputs[1]->constant, scratch);
+    struct product m;
+
+    product_read(n, &m);
+    int64_t bands = (m.columns + 3) / 4;
+    for (int64_t row = 0; row < w->rows; row++) {
+        const float *matrix = numbers + row / bands * m.sum * m.columns;
+        float *entry = entries + row * w->columns * 4;
+        int64_t first = row % bands * 4;
+
+        for (int64_t s = 0; s < m.sum; s++)
+            for (int64_t j = 0; j < 4 && first + j < m.columns; j++)
+                entry[(s / 4 * 4 + j) * 4 + s % 4] = matrix[s * m.columns + first + j];
+    }
+}
+
+/* Element of operand that output element at[] and index sum of the sum meet. */
+static void operand_index(struct kernel *k, const struct shape *s, const struct shape *y,
+                          const struct index *const *at, const struct product *m, bool first,
+                          const struct index *sum, const struct index **out)
+{
+    int matrix = s->axes > 1 ? 2 : 1, batch_y = y->axes - (m->rows_out >= 0) - (m->columns_out >= 0);
+
+    for (int a = 0; a < s->axes - matrix; a++)
+        out[a] = s->dim[a] == 1 ? kernel_constant(k, 0) : at[batch_y - (s->axes - matrix) + a];
+    out[first ? m->sum_a : m->sum_b] = sum;
+    if (first && m->rows_a >= 0)
+        out[m->rows_a] = at[m->rows_out];
+    if (!first && m->columns_b >= 0)
+        out[m->columns_b] = at[m->columns_out];
+}
+
+void lower_matmul(struct kernel *k, const struct node *n)
+{
+    struct value *a = n->inputs[0], *b = n->inputs[1];
+    const struct shape *y = &n->outputs[0]->shape;
+    struct index_pool *p = k->pool;
+    struct weights *w = NULL;
+    struct product m;
+    const char *sums[4], *left[4][4], *right[4][4];
+    const struct index *loop, *sum, *source[MAX_AXES];
+    int lanes = k->out.count;
+
+    product_read(n, &m);
+    int64_t groups = (m.sum + 3) / 4, bands = (m.columns + 3) / 4;
+    int width = m.sum < 4 ? (int)m.sum : 4;
+    /* Lanes are four columns of one row, or (where there is one column) four rows. */
+    bool across = m.columns_out >= 0 && (lanes == 1 || k->out.at[0][m.columns_out] != k->out.at[1][m.columns_out]);
+    if (b->constant && across)
+        w = kernel_weights(k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4, fill_second,
+                           kernel_text(k, "weights of %s, %s", n->name, shape_text(k->arena, &b->shape)));
+    for (int j = 0; j < lanes; j++) {
+        sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
+        kernel_line(k, "float %s = 0f;", sums[j]);
+    }
+    loop = kernel_loop(k, "group", groups);
+    sum = index_times(p, loop, 4);
+    for (int j = 0; j < lanes; j++) {
+        struct elements e;
+
+        for (int i = 0; i < 4; i++)
+            left[j][i] = "0f";
+        operand_index(k, &a->shape, y, k->out.at[across ? 0 : j], &m, true, sum, source);
+        if (j && across) {
+            memcpy(left[j], left[0], sizeof left[0]);
+            continue;
+        }
+        e = elements_along(k, source, a->shape.axes, m.sum_a, width);
+        kernel_read(k, a, &e, m.sum % 4 && m.sum > 4 ? m.sum_a : -1, left[j]);
+    }
+    if (w) {
+        const struct index *row = kernel_constant(k, 0), *column = kernel_bind(k, "k", index_times(p, loop, 4));
+
+        operand_index(k, &b->shape, y, k->out.at[0], &m, false, sum, source);
+        for (int i = 0; i < b->shape.axes - 2; i++)
+            row = index_add(p, index_times(p, row, b->shape.dim[i]), source[i]);
+        row = index_add(p, index_times(p, row, bands), index_div(p, source[m.columns_b], 4));
+        for (int j = 0; j < lanes; j++)
+            if (j < m.columns)
+                kernel_entry(k, w, row, index_plus(p, column, j), right[j]);
+    } else {
+        for (int i = 0; i < width; i++) {
+            struct elements e = {.count = across ? lanes : 1};
+            const char *row[4];
+
+            for (int j = 0; j < e.count; j++)
+                operand_index(k, &b->shape, y, k->out.at[j], &m, false, index_plus(p, sum, i), e.at[j]);
+            kernel_read(k, b, &e, -1, row);
+            for (int j = 0; j < lanes; j++)
+                right[j][i] = row[across ? j : 0];
+        }
+    }
+    for (int j = 0; j < lanes; j++) {
+        struct strbuf s;
+
+        strbuf_init(&s, k->arena);
+        if (across && j >= m.columns)
+            continue;
+        for (int i = 0; i < width; i++)
+            if (strcmp(left[j][i], "0f"))
+                strbuf_printf(&s, text_is_atom(left[j][i]) && text_is_atom(right[j][i]) ? "%s%s * %s" : "%s(%s) * (%s)",
+                              s.length ? " + " : "", left[j][i], right[j][i]);
+        if (s.length)
+            kernel_line(k, "%s += %s;", sums[j], s.text);
+    }
+    kernel_end_loop(k, groups);
+    for (int j = 0; j < 4; j++)
+        k->lane[j] = j < lanes ? sums[j] : "0f";
+}
+
+int packed_matmul(const struct node *n, int input)
+{
+    struct product m;
+
+    product_read(n, &m);
+    if (input < 0) {
+        if (m.columns_out >= 0 && (m.columns > 1 || m.rows_out < 0))
+            return m.columns_out;
+        return m.rows_out;
+    }
+    /* Either axis of a computed second operand makes four fetches of sixteen elements. */
+    return input == 0 ? m.sum_a : -1;
+}
+
+int64_t reuse_matmul(const struct node *n, int input)
+{
+    struct product m;
+    const struct shape *y = &n->outputs[0]->shape;
+
+    product_read(n, &m);
+    if (input == 0)
+        return (m.columns + 3) / 4;
+    return m.rows_out >= 0 ? y->dim[m.rows_out] : 1;
+}

@@ -1,0 +1,106 @@
+/* Pooling. Four channels of one place are one cell. Source: onnx.ai/onnx/operators, MaxPool and AveragePool 22. */
+#include "daemon/compiler/operators/lower.h"
+#include <inttypes.h>
+#include <string.h>
+
+static void lower_pool(struct kernel *k, const struct node *n, bool average)
+{
+    struct value *x = n->inputs[0];
+    struct index_pool *p = k->pool;
+    int axes = x->shape.axes - 2, count;
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count), *strides = node_ints(n, "strides", &count);
+    const int64_t *dilations = node_ints(n, "dilations", &count), *pads = node_ints(n, "pads", &count);
+    bool padded = average && node_int(n, "count_include_pad", 0), counted = false;
+    const struct index *source[MAX_AXES];
+    struct condition inside[MAX_AXES], counting[MAX_AXES];
+    const char *sums[4], *texts[4], *total = NULL;
+    int64_t taps = 1;
+    static const char *const names[] = {"kz", "ky", "kx"}, *const places[] = {"iz", "iy", "ix"};
+
+    for (int i = 0; i < axes; i++) {
+        int64_t reach = (n->outputs[0]->shape.dim[i + 2] - 1) * (strides ? strides[i] : 1) +
+                        (kernel[i] - 1) * (dilations ? dilations[i] : 1) - (pads ? pads[i] : 0);
+        int64_t end = x->shape.dim[i + 2] - 1 + (padded && pads ? pads[axes + i] : 0);
+
+        taps *= kernel[i];
+        /* The divisor differs from place to place where windows stick out of what counts. */
+        counted = counted || reach > end || (!padded && pads && pads[i] > 0);
+    }
+    for (int j = 0; j < 4; j++) {
+        sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
+        kernel_line(k, "float %s = %s;", sums[j], average ? "0f" : "-3.4e38f");
+    }
+    if (average && counted) {
+        total = kernel_name(k, "count");
+        kernel_line(k, "float %s = 0f;", total);
+    }
+    source[0] = k->out.at[0][0];
+    source[1] = k->out.at[0][1];
+    for (int i = 0; i < axes; i++) {
+        const struct index *tap = kernel_loop(k, names[3 - axes + i], kernel[i]);
+        int64_t begin = pads ? pads[i] : 0, extent = x->shape.dim[i + 2];
+
+        source[i + 2] = kernel_bind(
+            k, places[3 - axes + i],
+            index_plus(p,
+                       index_add(p, index_times(p, k->out.at[0][i + 2], strides ? strides[i] : 1),
+                                 index_times(p, tap, dilations ? dilations[i] : 1)),
+                       -begin));
+        inside[i] = (struct condition){source[i + 2], 0, extent - 1};
+        counting[i] = (struct condition){source[i + 2], -begin, extent - 1 + (pads ? pads[axes + i] : 0)};
+    }
+    if (total && padded) {
+        int open = kernel_if(k, counting, axes);
+
+        kernel_line(k, "%s += 1f;", total);
+        kernel_end_if(k, open, axes);
+    }
+    int open = kernel_if(k, inside, axes);
+    struct elements e = elements_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
+    kernel_read(k, x, &e, -1, texts);
+    for (int j = 0; j < e.count; j++) {
+        if (average)
+            kernel_line(k, "%s += %s;", sums[j], texts[j]);
+        else
+            kernel_line(k, "%s = Mathf.Max(%s, %s);", sums[j], sums[j], texts[j]);
+    }
+    if (total && !padded)
+        kernel_line(k, "%s += 1f;", total);
+    kernel_end_if(k, open, axes);
+    for (int i = axes; i-- > 0;)
+        kernel_end_loop(k, kernel[i]);
+    for (int j = 0; j < 4; j++) {
+        if (j >= e.count)
+            k->lane[j] = "0f";
+        else if (!average)
+            k->lane[j] = sums[j];
+        else if (total)
+            k->lane[j] = kernel_text(k, "%s / %s", sums[j], total);
+        else
+            k->lane[j] = kernel_text(k, "%s * %s", sums[j], kernel_number(k, 1.0 / (double)taps));
+        if (e.count > j)
+            k->lane[j] = kernel_local(k, "v", k->lane[j]);
+    }
+}
+
+void lower_max_pool(struct kernel *k, const struct node *n)
+{
+    lower_pool(k, n, false);
+}
+
+void lower_average_pool(struct kernel *k, const struct node *n)
+{
+    lower_pool(k, n, true);
+}
+
+int64_t reuse_pool(const struct node *n, int input)
+{
+    int count;
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count);
+    int64_t taps = 1;
+
+    (void)input;
+    for (int i = 0; i < count; i++)
+        taps *= kernel[i];
+    return taps * shape_count(&n->outputs[0]->shape) / (shape_count(&n->inputs[0]->shape) + 1);
+}
