@@ -1,8 +1,9 @@
 #ifndef COMPILER_LOWER_H
 #define COMPILER_LOWER_H
 /*
- * The GPU half of the operators: views, expressions and kernels, in lower_*.c by kind. The rows' families name
- * them in their operator_functions; what each function of that struct has to do is said in operator.h.
+ * The GPU half of the operators: views, expressions and kernels, in lower_*.c by kind. The rows'
+ * families name them in their operator_functions; what each function of that struct has to do is
+ * said in operator.h.
  */
 #include "daemon/compiler/gpu/kernel.h"
 #include "daemon/compiler/operators/operator.h"
@@ -11,7 +12,8 @@
     void name(struct kernel *k, const struct node *n, int output, const struct index *const *at,   \
               struct access *access)
 /* lower_views.c */
-VIEW(view_reshape); /* Reshape, Flatten, Squeeze, Unsqueeze, Identity, Dropout: same row-major order */
+VIEW(view_reshape); /* Reshape, Flatten, Squeeze, Unsqueeze, Identity, Dropout: same row-major order
+                     */
 VIEW(view_transpose);
 VIEW(view_slice);
 VIEW(view_concat);
@@ -41,7 +43,8 @@ void lower_max_pool(struct kernel *k, const struct node *n);
 void lower_average_pool(struct kernel *k, const struct node *n);
 int64_t reuse_pool(const struct node *n, int input);
 
-/* lower_reduce.c: axes as constant input 1 or attribute; the reduced axes of one output element are one loop nest. */
+/* lower_reduce.c: axes as constant input 1 or attribute; the reduced axes of one output element are
+ * one loop nest. */
 void lower_reduce(struct kernel *k, const struct node *n);
 int packed_reduce(const struct node *n, int input);
 void lower_softmax_statistics(struct kernel *k, const struct node *n);
@@ -50,10 +53,12 @@ int packed_statistics(const struct node *n, int input);
 
 /* lower_resample.c */
 void lower_resample(struct kernel *k, const struct node *n);
+int packed_resample(const struct node *n, int input);
 int64_t reuse_resample(const struct node *n, int input);
 
 /* lower_elementwise.c */
-const char *express_elementwise(struct kernel *k, const struct node *n, const char *const *operands);
+const char *express_elementwise(struct kernel *k, const struct node *n,
+                                const char *const *operands);
 bool clamp_relu(const struct node *n, double *lo, double *hi);
 bool clamp_clip(const struct node *n, double *lo, double *hi);
 

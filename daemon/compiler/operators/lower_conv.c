@@ -1,7 +1,8 @@
 /*
- * Convolutions. Four output channels of one place are one cell. Where the channels of a group come in fours, four input
- * channels are one fetch and meet four vectors of weights: 16 multiply-adds; else (depthwise and small groups)
- * each output channel reads its own input channel, and a vector holds the weights of the four.
+ * Convolutions. Four output channels of one place are one cell. Where the channels of a group come
+ * in fours, four input channels are one fetch and meet four vectors of weights: 16 multiply-adds;
+ * else (depthwise and small groups) each output channel reads its own input channel, and a vector
+ * holds the weights of the four.
  *
  * Source: onnx.ai/onnx/operators, Conv 22 and ConvTranspose 22.
  */
@@ -24,7 +25,8 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
 {
     const struct shape *w = &n->inputs[1]->shape;
     int count;
-    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count);
+    const int64_t *strides = node_ints(n, "strides", &count),
+                  *dilations = node_ints(n, "dilations", &count);
     const int64_t *pads = node_ints(n, "pads", &count);
 
     memset(c, 0, sizeof *c);
@@ -44,8 +46,9 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
 }
 
 /*
- * One row an output band. Column 0 is the bias; then, for each group of four input channels and each tap, four vectors of
- * input weights for the four output channels; or for each input channel and tap one vector over output channels.
+ * One row an output band. Column 0 is the bias; then, for each group of four input channels and
+ * each tap, four vectors of input weights for the four output channels; or for each input channel
+ * and tap one vector over output channels.
  */
 static void fill_convolution(struct context *context, const struct weights *w, float *entries,
                              struct arena *scratch)
@@ -69,8 +72,9 @@ static void fill_convolution(struct context *context, const struct weights *w, f
                 entry[lane] = biases[out];
             for (int64_t in = 0; in < c.in; in++) {
                 /* [M, C / group, taps], transposed [C, M / group, taps] */
-                const float *tap = weights + (transposed ? ((group * c.in + in) * c.out + out % c.out) * c.taps
-                                                         : (out * c.in + in) * c.taps);
+                const float *tap =
+                    weights + (transposed ? ((group * c.in + in) * c.out + out % c.out) * c.taps
+                                          : (out * c.in + in) * c.taps);
 
                 for (int64_t t = 0; t < c.taps; t++) {
                     if (c.fours)
@@ -83,7 +87,8 @@ static void fill_convolution(struct context *context, const struct weights *w, f
 }
 
 /* acc += p . w over those of the four that count. */
-static void multiply_add(struct kernel *k, const char *sum, const char *const *p, const char *const *w)
+static void multiply_add(struct kernel *k, const char *sum, const char *const *p,
+                         const char *const *w)
 {
     struct strbuf s;
 
@@ -111,9 +116,10 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
 
     convolution_read(n, transposed, &c);
     in_groups = c.fours ? (c.in + 3) / 4 : c.in;
-    struct weights *w = kernel_weights(k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
-                                       kernel_text(k, "weights of %s, %" PRId64 " of %s", n->name, c.group * c.out,
-                                                   shape_text(k->arena, &n->inputs[1]->shape)));
+    struct weights *w =
+        kernel_weights(k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
+                       kernel_text(k, "weights of %s, %" PRId64 " of %s", n->name, c.group * c.out,
+                                   shape_text(k->arena, &n->inputs[1]->shape)));
     const struct index *row = index_div(p, at[1], 4);
     kernel_entry(k, w, row, kernel_constant(k, 0), bias);
     for (int j = 0; j < 4; j++) {
@@ -132,18 +138,21 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         if (!transposed) {
             counts[i] = c.kernel[i];
             loops[i] = number = kernel_loop(k, name, counts[i]);
-            position = index_plus(p,
-                                  index_add(p, index_times(p, o, c.stride[i]), index_times(p, number, c.dilation[i])),
-                                  -c.begin[i]);
+            position = index_plus(
+                p,
+                index_add(p, index_times(p, o, c.stride[i]), index_times(p, number, c.dilation[i])),
+                -c.begin[i]);
         } else if (c.dilation[i] == 1) {
-            /* Taps that meet the grid: first, first + stride …; each reads one element further back. */
+            /* Taps that meet the grid: first, first + stride …; each reads one element further
+             * back. */
             const struct index *shifted = index_plus(p, o, c.begin[i]);
             const struct index *first = index_mod(p, shifted, c.stride[i]);
 
             counts[i] = (c.kernel[i] + c.stride[i] - 1) / c.stride[i];
             loops[i] = kernel_loop(k, name, counts[i]);
             number = index_add(p, index_times(p, loops[i], c.stride[i]), first);
-            position = index_add(p, index_div(p, shifted, c.stride[i]), index_times(p, loops[i], -1));
+            position =
+                index_add(p, index_div(p, shifted, c.stride[i]), index_times(p, loops[i], -1));
             conditions[condition_count++] = (struct condition){number, 0, c.kernel[i] - 1};
             inside = &conditions[condition_count];
         } else {
@@ -151,10 +160,12 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
 
             counts[i] = c.kernel[i];
             loops[i] = number = kernel_loop(k, name, counts[i]);
-            shifted = index_plus(p, index_add(p, o, index_times(p, number, -c.dilation[i])), c.begin[i]);
+            shifted =
+                index_plus(p, index_add(p, o, index_times(p, number, -c.dilation[i])), c.begin[i]);
             position = index_div(p, shifted, c.stride[i]);
             if (c.stride[i] > 1)
-                conditions[condition_count++] = (struct condition){index_mod(p, shifted, c.stride[i]), 0, 0};
+                conditions[condition_count++] =
+                    (struct condition){index_mod(p, shifted, c.stride[i]), 0, 0};
             inside = &conditions[condition_count];
         }
         tap = index_add(p, index_times(p, tap, c.kernel[i]), number);
@@ -194,7 +205,8 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
             e.at[j][1] = index_add(p, index_times(p, index_div(p, out, c.out), c.in), band);
         }
         kernel_read(k, x, &e, -1, in);
-        kernel_entry(k, w, row, index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1), vector);
+        kernel_entry(k, w, row, index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1),
+                     vector);
         for (int j = 0; j < 4; j++)
             if (j < y->dim[1])
                 kernel_line(k, "%s += %s * %s;", accumulator[j], in[j], vector[j]);

@@ -1,6 +1,6 @@
 /*
- * Matrix products. One fetch of four along the sum and four vectors of the second operand give 16 multiply-adds.
- * Source: onnx.ai/onnx/operators, MatMul 13 (numpy.matmul).
+ * Matrix products. One fetch of four along the sum and four vectors of the second operand give 16
+ * multiply-adds. Source: onnx.ai/onnx/operators, MatMul 13 (numpy.matmul).
  */
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
@@ -15,7 +15,8 @@ struct product {
 
 static void product_read(const struct node *n, struct product *m)
 {
-    const struct shape *a = &n->inputs[0]->shape, *b = &n->inputs[1]->shape, *y = &n->outputs[0]->shape;
+    const struct shape *a = &n->inputs[0]->shape, *b = &n->inputs[1]->shape,
+                       *y = &n->outputs[0]->shape;
 
     m->sum_a = a->axes - 1;
     m->rows_a = a->axes > 1 ? a->axes - 2 : -1;
@@ -27,8 +28,10 @@ static void product_read(const struct node *n, struct product *m)
     m->columns = b->axes > 1 ? b->dim[m->columns_b] : 1;
 }
 
-/* Rows are batches times column bands; a row is, for each four of the sum, one vector for each of four columns. */
-static void fill_second(struct context *c, const struct weights *w, float *entries, struct arena *scratch)
+/* Rows are batches times column bands; a row is, for each four of the sum, one vector for each of
+ * four columns. */
+static void fill_second(struct context *c, const struct weights *w, float *entries,
+                        struct arena *scratch)
 {
     const struct node *n = w->node;
     const float *numbers = tensor_floats(c, n->inputs[1]->constant, scratch);
@@ -52,7 +55,8 @@ static void operand_index(struct kernel *k, const struct shape *s, const struct 
                           const struct index *const *at, const struct product *m, bool first,
                           const struct index *sum, const struct index **out)
 {
-    int matrix = s->axes > 1 ? 2 : 1, batch_y = y->axes - (m->rows_out >= 0) - (m->columns_out >= 0);
+    int matrix = s->axes > 1 ? 2 : 1,
+        batch_y = y->axes - (m->rows_out >= 0) - (m->columns_out >= 0);
 
     for (int a = 0; a < s->axes - matrix; a++)
         out[a] = s->dim[a] == 1 ? kernel_constant(k, 0) : at[batch_y - (s->axes - matrix) + a];
@@ -78,10 +82,12 @@ void lower_matmul(struct kernel *k, const struct node *n)
     int64_t groups = (m.sum + 3) / 4, bands = (m.columns + 3) / 4;
     int width = m.sum < 4 ? (int)m.sum : 4;
     /* Lanes are four columns of one row, or (where there is one column) four rows. */
-    bool across = m.columns_out >= 0 && (lanes == 1 || k->out.at[0][m.columns_out] != k->out.at[1][m.columns_out]);
+    bool across = m.columns_out >= 0 &&
+                  (lanes == 1 || k->out.at[0][m.columns_out] != k->out.at[1][m.columns_out]);
     if (b->constant && across)
-        w = kernel_weights(k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4, fill_second,
-                           kernel_text(k, "weights of %s, %s", n->name, shape_text(k->arena, &b->shape)));
+        w = kernel_weights(
+            k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4, fill_second,
+            kernel_text(k, "weights of %s, %s", n->name, shape_text(k->arena, &b->shape)));
     for (int j = 0; j < lanes; j++) {
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = 0f;", sums[j]);
@@ -102,7 +108,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
         kernel_read(k, a, &e, m.sum % 4 && m.sum > 4 ? m.sum_a : -1, left[j]);
     }
     if (w) {
-        const struct index *row = kernel_constant(k, 0), *column = kernel_bind(k, "k", index_times(p, loop, 4));
+        const struct index *row = kernel_constant(k, 0),
+                           *column = kernel_bind(k, "k", index_times(p, loop, 4));
 
         operand_index(k, &b->shape, y, k->out.at[0], &m, false, sum, source);
         for (int i = 0; i < b->shape.axes - 2; i++)
@@ -117,7 +124,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
             const char *row[4];
 
             for (int j = 0; j < e.count; j++)
-                operand_index(k, &b->shape, y, k->out.at[j], &m, false, index_plus(p, sum, i), e.at[j]);
+                operand_index(k, &b->shape, y, k->out.at[j], &m, false, index_plus(p, sum, i),
+                              e.at[j]);
             kernel_read(k, b, &e, -1, row);
             for (int j = 0; j < lanes; j++)
                 right[j][i] = row[across ? j : 0];
@@ -131,7 +139,10 @@ void lower_matmul(struct kernel *k, const struct node *n)
             continue;
         for (int i = 0; i < width; i++)
             if (strcmp(left[j][i], "0f"))
-                strbuf_printf(&s, text_is_atom(left[j][i]) && text_is_atom(right[j][i]) ? "%s%s * %s" : "%s(%s) * (%s)",
+                strbuf_printf(&s,
+                              text_is_atom(left[j][i]) && text_is_atom(right[j][i])
+                                  ? "%s%s * %s"
+                                  : "%s(%s) * (%s)",
                               s.length ? " + " : "", left[j][i], right[j][i]);
         if (s.length)
             kernel_line(k, "%s += %s;", sums[j], s.text);

@@ -1,4 +1,5 @@
-/* Pooling. Four channels of one place are one cell. Source: onnx.ai/onnx/operators, MaxPool and AveragePool 22. */
+/* Pooling. Four channels of one place are one cell. Source: onnx.ai/onnx/operators, MaxPool and
+ * AveragePool 22. */
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
 #include <string.h>
@@ -8,8 +9,10 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
     struct value *x = n->inputs[0];
     struct index_pool *p = k->pool;
     int axes = x->shape.axes - 2, count;
-    const int64_t *kernel = node_ints(n, "kernel_shape", &count), *strides = node_ints(n, "strides", &count);
-    const int64_t *dilations = node_ints(n, "dilations", &count), *pads = node_ints(n, "pads", &count);
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count),
+                  *strides = node_ints(n, "strides", &count);
+    const int64_t *dilations = node_ints(n, "dilations", &count),
+                  *pads = node_ints(n, "pads", &count);
     bool padded = average && node_int(n, "count_include_pad", 0), counted = false;
     const struct index *source[MAX_AXES];
     struct condition inside[MAX_AXES], counting[MAX_AXES];
@@ -47,7 +50,8 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
                                  index_times(p, tap, dilations ? dilations[i] : 1)),
                        -begin));
         inside[i] = (struct condition){source[i + 2], 0, extent - 1};
-        counting[i] = (struct condition){source[i + 2], -begin, extent - 1 + (pads ? pads[axes + i] : 0)};
+        counting[i] =
+            (struct condition){source[i + 2], -begin, extent - 1 + (pads ? pads[axes + i] : 0)};
     }
     if (total && padded) {
         int open = kernel_if(k, counting, axes);
@@ -56,7 +60,8 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
         kernel_end_if(k, open, axes);
     }
     int open = kernel_if(k, inside, axes);
-    struct elements e = elements_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
+    struct elements e =
+        elements_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
     kernel_read(k, x, &e, -1, texts);
     for (int j = 0; j < e.count; j++) {
         if (average)

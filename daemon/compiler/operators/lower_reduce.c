@@ -1,6 +1,6 @@
 /*
- * Reductions, and the row statistics that Softmax and the normalisations share: one small step computes them once a row,
- * and every reader of the row takes them from there.
+ * Reductions, and the row statistics that Softmax and the normalisations share: one small step
+ * computes them once a row, and every reader of the row takes them from there.
  *
  * All sums are in float32. Source: onnx.ai/onnx/operators, Reduce… 18.
  */
@@ -18,7 +18,8 @@ struct row {
     int64_t count;
 };
 
-/* Reduced axes of n: constant input 1, else attribute axes, else (with noop_with_empty_axes) none or all. */
+/* Reduced axes of n: constant input 1, else attribute axes, else (with noop_with_empty_axes) none
+ * or all. */
 static void row_read(const struct node *n, struct row *r)
 {
     const struct shape *s = &n->inputs[0]->shape;
@@ -46,8 +47,8 @@ static void row_read(const struct node *n, struct row *r)
 }
 
 /* Element of x for output element at[], reduced axes 0. */
-static void row_start(struct kernel *k, const struct row *r, bool keeps, const struct index *const *at,
-                      const struct index **out)
+static void row_start(struct kernel *k, const struct row *r, bool keeps,
+                      const struct index *const *at, const struct index **out)
 {
     int next = 0;
 
@@ -64,8 +65,8 @@ static void row_start(struct kernel *k, const struct row *r, bool keeps, const s
 typedef void row_body(struct kernel *k, const char *const *texts, int count, const void *state);
 
 /*
- * The loops over one row, four elements along r->along at a time, a rest shorter than four on its own. body() writes what
- * is done with them.
+ * The loops over one row, four elements along r->along at a time, a rest shorter than four on its
+ * own. body() writes what is done with them.
  */
 static void row_loop(struct kernel *k, const struct row *r, const struct index *const *start,
                      row_body *body, const void *state)
@@ -105,7 +106,8 @@ static void row_loop(struct kernel *k, const struct row *r, const struct index *
 /* ---- reductions ---- */
 
 struct reduction {
-    const char *name, *first, *step, *last; /* {0} the sum so far, {1} an element; {2} in last: 1 / count */
+    const char *name, *first, *step,
+        *last; /* {0} the sum so far, {1} an element; {2} in last: 1 / count */
 };
 static const struct reduction reductions[] = {
     {"ReduceMean", "0f", "{0} + {1}", "{0} * {2}"},
@@ -147,7 +149,8 @@ static void reduce_body(struct kernel *k, const char *const *texts, int count, c
         for (int i = 0; i < count; i++) {
             const char *operands[] = {"", texts[i]};
 
-            strbuf_printf(&line, "%s%s", i ? " + " : "", kernel_format(k, s->reduction->step + 6, operands));
+            strbuf_printf(&line, "%s%s", i ? " + " : "",
+                          kernel_format(k, s->reduction->step + 6, operands));
         }
         kernel_line(k, "%s += %s;", s->sums[0], line.text);
         return;
@@ -179,7 +182,8 @@ static bool reduce_read(const struct node *n, struct row *r)
     return global || node_int(n, "keepdims", 1);
 }
 
-/* Four output elements whose rows are read side by side: the axis of x along which they lie, or -1. */
+/* Four output elements whose rows are read side by side: the axis of x along which they lie, or -1.
+ */
 static int side_by_side(struct kernel *k, const struct row *r, const struct elements *starts)
 {
     for (int a = 0; a < r->x->shape.axes; a++)
@@ -210,11 +214,13 @@ void lower_reduce(struct kernel *k, const struct node *n)
         const struct index *at[MAX_AXES];
 
         for (int a = 0; a < r.x->shape.axes; a++)
-            at[a] = r.x->shape.dim[a] == 1 ? kernel_constant(planning, 0)
-                                           : index_times(planning->pool,
-                                                         index_variable(planning->pool, kernel_text(planning, "s%d", a), 0,
-                                                                        (r.x->shape.dim[a] - 1) / 4),
-                                                         4);
+            at[a] =
+                r.x->shape.dim[a] == 1
+                    ? kernel_constant(planning, 0)
+                    : index_times(planning->pool,
+                                  index_variable(planning->pool, kernel_text(planning, "s%d", a), 0,
+                                                 (r.x->shape.dim[a] - 1) / 4),
+                                  4);
         struct elements side = elements_along(planning, at, r.x->shape.axes, along, 4);
         int64_t beside = kernel_cost(planning, r.x, &side);
         struct elements line = elements_along(planning, at, r.x->shape.axes, r.along, 4);
@@ -298,9 +304,10 @@ static void exp_body(struct kernel *k, const char *const *texts, int count, cons
 }
 
 /*
- * m, d and 1 / sum of exp(x - m - d), where m + d is the greatest element but for less than 1/64 and both are exact
- * in 16 bits: readers subtract exactly what the sum was made with. From 2048 on 16 bits hold every second
- * number, from 4096 every fourth …; m is a multiple of 32, d of 1/64 below 32.
+ * m, d and 1 / sum of exp(x - m - d), where m + d is the greatest element but for less than 1/64
+ * and both are exact in 16 bits: readers subtract exactly what the sum was made with. From 2048 on
+ * 16 bits hold every second number, from 4096 every fourth …; m is a multiple of 32, d of 1/64
+ * below 32.
  */
 void lower_softmax_statistics(struct kernel *k, const struct node *n)
 {
@@ -314,7 +321,8 @@ void lower_softmax_statistics(struct kernel *k, const struct node *n)
     kernel_line(k, "float %s = -3.4e38f;", names[0]);
     row_loop(k, &r, start, max_body, names);
     kernel_line(k, "float %s = Mathf.Floor(%s * 0.03125f) * 32f;", coarse, names[0]);
-    kernel_line(k, "%s = %s + Mathf.Floor((%s - %s) * 64f) * 0.015625f;", names[0], coarse, names[0], coarse);
+    kernel_line(k, "%s = %s + Mathf.Floor((%s - %s) * 64f) * 0.015625f;", names[0], coarse,
+                names[0], coarse);
     kernel_line(k, "float %s = 0f;", names[1]);
     row_loop(k, &r, start, exp_body, names);
     k->lane[0] = coarse;
@@ -357,9 +365,9 @@ static void square_body(struct kernel *k, const char *const *texts, int count, c
 }
 
 /*
- * (m, d, 1 / sqrt(variance + epsilon), 0) with m + d the mean: m a multiple that 16 bits hold exactly, d the rest, so that
- * the mean keeps 20 bits. Variance is the mean of squared deviations. With attribute rms, m = d = 0 and the
- * square of the elements themselves is averaged.
+ * (m, d, 1 / sqrt(variance + epsilon), 0) with m + d the mean: m a multiple that 16 bits hold
+ * exactly, d the rest, so that the mean keeps 20 bits. Variance is the mean of squared deviations.
+ * With attribute rms, m = d = 0 and the square of the elements themselves is averaged.
  */
 void lower_norm_statistics(struct kernel *k, const struct node *n)
 {
@@ -388,8 +396,9 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
         const char *unit = kernel_name(k, "unit");
         const char *coarse = kernel_name(k, "coarse");
 
-        kernel_line(k, "float %s = Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f;", unit, names[0],
-                    names[0]);
+        kernel_line(k,
+                    "float %s = Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f;",
+                    unit, names[0], names[0]);
         kernel_line(k, "float %s = Mathf.Floor(%s / %s) * %s;", coarse, names[0], unit, unit);
         k->lane[0] = coarse;
         k->lane[1] = kernel_text(k, "%s - %s", names[0], coarse);

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* The kernel's axes that are merged into one number, row-major over dims. */
-static const struct index *linear(struct index_pool *p, const struct shape *s, const struct index *const *at)
+static const struct index *linear(struct index_pool *p, const struct shape *s,
+                                  const struct index *const *at)
 {
     const struct index *sum = index_constant(p, 0);
 
@@ -18,9 +19,9 @@ static const struct index *linear(struct index_pool *p, const struct shape *s, c
 }
 
 /*
- * Element at[] of shape `to` has the row-major number of an element of shape `from`. Axes are matched in blocks of
- * equal product from the left, so that an axis that both share stays untouched and only what is really merged
- * or split becomes quotients and remainders.
+ * Element at[] of shape `to` has the row-major number of an element of shape `from`. Axes are
+ * matched in blocks of equal product from the left, so that an axis that both share stays untouched
+ * and only what is really merged or split becomes quotients and remainders.
  */
 static void reshape(struct index_pool *p, const struct shape *to, const struct index *const *at,
                     const struct shape *from, const struct index **out)
@@ -63,8 +64,8 @@ void view_reshape(struct kernel *k, const struct node *n, int output, const stru
             access_piece(access, 0)->at);
 }
 
-void view_transpose(struct kernel *k, const struct node *n, int output, const struct index *const *at,
-                    struct access *access)
+void view_transpose(struct kernel *k, const struct node *n, int output,
+                    const struct index *const *at, struct access *access)
 {
     struct piece *p = access_piece(access, 0);
     int perm[MAX_AXES], axes = n->inputs[0]->shape.axes;
@@ -86,7 +87,8 @@ void view_slice(struct kernel *k, const struct node *n, int output, const struct
     if (!slice_read(n, &n->inputs[0]->shape, &slice))
         BUG(k->context, "a Slice is lowered that does not know what it takes");
     for (int a = 0; a < n->inputs[0]->shape.axes; a++)
-        p->at[a] = index_plus(access->pool, index_times(access->pool, at[a], slice.step[a]), slice.start[a]);
+        p->at[a] = index_plus(access->pool, index_times(access->pool, at[a], slice.step[a]),
+                              slice.start[a]);
 }
 
 void view_concat(struct kernel *k, const struct node *n, int output, const struct index *const *at,
@@ -123,7 +125,8 @@ void view_split(struct kernel *k, const struct node *n, int output, const struct
 void view_expand(struct kernel *k, const struct node *n, int output, const struct index *const *at,
                  struct access *access)
 {
-    broadcast_index(k, &n->inputs[0]->shape, &n->outputs[output]->shape, at, access_piece(access, 0)->at);
+    broadcast_index(k, &n->inputs[0]->shape, &n->outputs[output]->shape, at,
+                    access_piece(access, 0)->at);
 }
 
 void view_tile(struct kernel *k, const struct node *n, int output, const struct index *const *at,
@@ -154,7 +157,8 @@ void view_pad(struct kernel *k, const struct node *n, int output, const struct i
             p->at[a] = index_plus(access->pool, at[a], -pad.begin[a]);
             piece_when(access, p, at[a], pad.begin[a], pad.begin[a] + s->dim[a] - 1);
         } else if (pad.mode == PAD_EDGE) {
-            p->at[a] = index_clamp(access->pool, index_plus(access->pool, at[a], -pad.begin[a]), 0, s->dim[a] - 1);
+            p->at[a] = index_clamp(access->pool, index_plus(access->pool, at[a], -pad.begin[a]), 0,
+                                   s->dim[a] - 1);
         } else {
             int64_t *numbers = NEW_ARRAY(k->arena, out->dim[a], int64_t);
 
