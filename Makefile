@@ -58,7 +58,7 @@ $(BUILD)/generated/onnx.pb-c.c $(BUILD)/generated/onnx.pb-c.h: daemon/compiler/m
 	@mkdir -p $(@D) && protoc-c --proto_path=$(<D) --c_out=$(@D) $< && echo "  PROTO $<"
 $(BUILD)/generated/onnx.pb-c.o: $(BUILD)/generated/onnx.pb-c.c
 	@$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SANITIZE) -c -o $@ $<
-$(call object,$(wildcard daemon/compiler/model/*.c)): $(BUILD)/generated/onnx.pb-c.h
+$(call object,$(wildcard daemon/compiler/model/*.c) tests/unit/compiler/test_scan.c): $(BUILD)/generated/onnx.pb-c.h
 
 # The cache's schema, as a C string.
 $(BUILD)/generated/cache_schema.h: cache/schema.sql
