@@ -44,6 +44,7 @@ struct dialect_cost {
     uint64_t entries; /* table[i] */
     uint64_t macs;    /* products that are added or subtracted: float, and int in a `+=` */
     uint64_t alu;     /* every other operation, conversion and Mathf call */
+    bool known;       /* for dialect.c */
 };
 struct dialect_cost dialect_cost(const struct method *m);
 

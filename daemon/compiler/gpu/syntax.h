@@ -102,6 +102,7 @@ enum expression_kind {
 
 struct method;
 struct statement;
+struct dialect_cost;
 
 struct expression {
     enum expression_kind kind;
@@ -117,6 +118,7 @@ struct expression {
     struct method *callee;
     struct statement *body;
     float (*entries)[4];
+    bool varying; /* of a flattened tree: differs from cell to cell of a block */
 };
 
 enum statement_kind {
@@ -142,9 +144,9 @@ struct statement {
     struct statement *first, *last; /* of a loop */
     struct statement *body, *other; /* first of a list */
     struct statement *next;
-    /* A checked loop: local `slot` counts from `from` by `by`, `trips` times. The counter is
-     * assigned nowhere else. A while keeps its declaration outside and its step as the last
-     * statement of the body, and has slot too; for a for the declaration is part of the loop. */
+    /* A checked loop: local `slot` counts from `from` by `by`, `trips` times, and is assigned
+     * nowhere else. `last` is its step, also for a while (taken from the end of the body); `first`
+     * its declaration, NULL for a while (whose counter is declared before it). */
     int32_t from, by;
     uint32_t trips;
 };
@@ -167,8 +169,9 @@ struct method {
     struct local *locals;  /* the parameters first */
     int local_count, local_room, parameter_count;
     struct statement *body;
-    int end_line, end_column; /* of its closing brace */
-    int number;               /* among the methods of its list */
+    int end_line, end_column;  /* of its closing brace */
+    int number;                /* among the methods of its list */
+    struct dialect_cost *cost; /* kept by dialect_cost() */
 };
 
 struct parser {
@@ -176,6 +179,7 @@ struct parser {
     struct refusal *refusal;
     struct arena *arena;
     int depth;
+    struct token closed; /* the last closing brace of a block */
 };
 
 void parser_init(struct parser *p, struct arena *arena, struct refusal *r, const char *text,
@@ -194,8 +198,6 @@ enum kernel_type parser_type(struct parser *p);
 /* A method from its parameter list on; attributes, modifiers, type and name were taken. */
 void parser_method(struct parser *p, struct method *m);
 struct expression *parser_expression(struct parser *p);
-/* Brackets an operator tree as C# text, for messages and tests: "(a + (b * 2))". */
-
 struct expression *expression_new(struct arena *arena, enum expression_kind kind, int line,
                                   int column, int parts);
 
