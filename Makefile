@@ -84,6 +84,10 @@ $(filter-out $(call unit_of,protocol cache compiler),$(TESTS)): $(LIBRARIES)
 $(TESTS): $(BUILD)/%: $(BUILD)/%.o
 	@$(CC) $(CFLAGS) -o $@ $< $(LINK) $(shell pkg-config --libs cmocka) $(LDLIBS) && echo "  LINK  $@"
 
+# The reference engine over folders of ONNX test cases.
+$(BUILD)/tests/reference_cases: $(BUILD)/tests/reference/reference_cases.o $(LIBCOMPILER)
+	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 

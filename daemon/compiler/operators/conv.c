@@ -1,4 +1,5 @@
 /* Conv and ConvTranspose of any number of spatial axes. */
+#include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
 
@@ -50,10 +51,12 @@ static void infer_either(struct node *n, bool transposed)
         wanted = wanted < 0 ? -1 : wanted * group;
     if (!check_channels(n, x->dim[1], wanted, outputs))
         return;
-    window_settle(n, &w);
     y.dim[1] = outputs;
     for (int i = 0; i < w.axes; i++)
         y.dim[i + 2] = w.out[i];
+    if (!argument_fits(n, &y))
+        return;
+    window_settle(n, &w);
     infer_output(n, 0, type, &y);
 }
 

@@ -1,5 +1,6 @@
 /* Einsum. Source: onnx.ai/onnx/operators, Einsum 12. */
 #include "daemon/compiler/operators/einsum.h"
+#include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <string.h>
@@ -173,7 +174,8 @@ static void infer_einsum(struct node *n)
     y.axes = e.output.axes;
     for (int i = 0; i < y.axes; i++)
         y.dim[i] = e.extent[e.output.label[i]];
-    infer_output(n, 0, type, &y);
+    if (argument_fits(n, &y))
+        infer_output(n, 0, type, &y);
 }
 
 /* Elements of an operand from one index of each label to the next; a label that occurs twice walks

@@ -2,6 +2,7 @@
  * MatMul, Gemm, Det. Source: onnx.ai/onnx/operators, MatMul 13, Gemm 13, Det 22. (Einsum:
  * einsum.c.)
  */
+#include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <math.h>
@@ -187,7 +188,8 @@ static void infer_matmul(struct node *n)
         y.dim[y.axes++] = a->dim[a->axes - 2];
     if (b->axes > 1)
         y.dim[y.axes++] = b->dim[b->axes - 1];
-    infer_output(n, 0, type, &y);
+    if (argument_fits(n, &y))
+        infer_output(n, 0, type, &y);
 }
 
 static bool evaluate_matmul(struct node *n, struct tensor *const *in, struct tensor **out,
@@ -253,7 +255,7 @@ static void infer_gemm(struct node *n)
     }
     y.dim[0] = a->dim[trans_a];
     y.dim[1] = b->dim[!trans_b];
-    if (infer_broadcasts_to(n, 2, &y, "its addend"))
+    if (infer_broadcasts_to(n, 2, &y, "its addend") && argument_fits(n, &y))
         infer_output(n, 0, type, &y);
 }
 

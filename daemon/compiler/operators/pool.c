@@ -1,5 +1,6 @@
 /* Pools: windows and whole planes. Source: onnx.ai/onnx/operators, MaxPool 22, AveragePool 22,
  * LpPool 22, GlobalAveragePool 22, GlobalMaxPool 22, GlobalLpPool 22, MaxUnpool 22. */
+#include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
 #include <math.h>
@@ -13,9 +14,11 @@ static void infer_pool(struct node *n)
     if (x->shape.axes >= 0) {
         if (!window_read(n, &x->shape, NULL, &w))
             return;
-        window_settle(n, &w);
         for (int i = 0; i < w.axes; i++)
             y.dim[i + 2] = w.out[i];
+        if (!argument_fits(n, &y))
+            return;
+        window_settle(n, &w);
     }
     infer_output(n, 0, x->type, &y);
     if (n->output_count > 1)
@@ -337,7 +340,8 @@ static void infer_max_unpool(struct node *n)
             y.dim[i] = dims[i];
         }
     }
-    infer_output(n, 0, x->type, &y);
+    if (argument_fits(n, &y))
+        infer_output(n, 0, x->type, &y);
 }
 
 static bool evaluate_max_unpool(struct node *n, struct tensor *const *in, struct tensor **out,

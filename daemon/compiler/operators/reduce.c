@@ -5,6 +5,7 @@
  *
  * Internal form of the reductions: axes are input 1.
  */
+#include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <limits.h>
@@ -14,7 +15,7 @@
 static void upgrade_reduce(struct graph *g, struct node *n)
 {
     if (n->opset < (strcmp(n->op->name, "ReduceSum") == 0 ? 13 : 18))
-        upgrade_ints_to_input(g, n, "axes", 1);
+        argument_from_ints(g, n, "axes", 1);
 }
 
 /* Which axes of x are reduced. false: reported, or (*known false) not known yet. */

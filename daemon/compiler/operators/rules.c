@@ -1,4 +1,5 @@
 #include "daemon/compiler/operators/rules.h"
+#include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/walk.h"
 
 void infer_like_input(struct node *n)
@@ -70,7 +71,7 @@ bool infer_broadcast(struct node *n, struct shape *shape)
             return false;
         }
     }
-    return true;
+    return argument_fits(n, shape);
 }
 
 bool infer_broadcasts_to(struct node *n, int input, const struct shape *shape, const char *what)
@@ -113,28 +114,14 @@ bool infer_vector(struct node *n, int input, int64_t length, const char *what)
     return false;
 }
 
-static void move_to_input(struct node *n, const char *attribute, int slot, struct value *v)
-{
-    if (n->input_count <= slot)
-        node_pad_inputs(n, slot + 1);
-    node_set_input(n, slot, v);
-    node_unset(n, attribute);
-}
-
-void upgrade_ints_to_input(struct graph *g, struct node *n, const char *attribute, int slot)
-{
-    int count;
-    const int64_t *ints = node_ints(n, attribute, &count);
-
-    if (node_find(n, attribute))
-        move_to_input(n, attribute, slot, graph_constant_ints(g, attribute, count, ints));
-}
-
 void upgrade_float_to_input(struct graph *g, struct node *n, const char *attribute, int slot)
 {
     struct shape scalar = shape_of(0, NULL);
     float number = node_float(n, attribute, 0);
 
-    if (node_find(n, attribute))
-        move_to_input(n, attribute, slot, graph_constant_floats(g, attribute, &scalar, &number));
+    if (!node_find(n, attribute))
+        return;
+    node_pad_inputs(n, slot + 1);
+    node_set_input(n, slot, graph_constant_floats(g, attribute, &scalar, &number));
+    node_unset(n, attribute);
 }

@@ -22,8 +22,6 @@ bool infer_broadcasts_to(struct node *n, int input, const struct shape *shape, c
 /* Checks that input, where present and known, is of one axis and of that length (-1: any). */
 bool infer_vector(struct node *n, int input, int64_t length, const char *what);
 
-/* Moves a list of integers from an attribute to input slot, where the attribute is there. */
-void upgrade_ints_to_input(struct graph *g, struct node *n, const char *attribute, int slot);
 /* Moves a number from an attribute to a scalar float32 input, where the attribute is there. */
 void upgrade_float_to_input(struct graph *g, struct node *n, const char *attribute, int slot);
 

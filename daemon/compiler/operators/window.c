@@ -59,6 +59,10 @@ static bool read_common(struct node *n, const struct shape *x, const struct shap
     for (int i = 0; i < w->axes; i++) {
         w->in[i] = x->dim[i + 2];
         w->out[i] = -1;
+        if (w->in[i] > LARGEST || (kernel && kernel->dim[i + 2] > LARGEST)) {
+            infer_fault(n, "axis %d has more elements than a window can cover", i + 2);
+            return false;
+        }
         if (!kernel || kernel->dim[i + 2] < 0)
             continue;
         if (w->kernel[i] < 0)
@@ -165,6 +169,7 @@ bool window_read_transposed(struct node *n, const struct shape *x, const struct 
     }
     for (int i = 0; i < w->axes; i++) {
         int64_t full, total;
+        bool same;
 
         given[i] = output_shape && count ? output_shape[i] : -1;
         if (pad == NOTSET) {
@@ -174,21 +179,26 @@ bool window_read_transposed(struct node *n, const struct shape *x, const struct 
         if (w->in[i] < 0 || w->kernel[i] < 0)
             continue;
         full = w->stride[i] * (w->in[i] - 1) + more[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
-        if (given[i] < 0 && (pad == SAME_UPPER || pad == SAME_LOWER))
+        same = given[i] < 0 && (pad == SAME_UPPER || pad == SAME_LOWER);
+        if (same)
             given[i] = w->in[i] * w->stride[i];
         if (given[i] < 0) {
             w->out[i] = full - w->begin[i] - w->end[i];
         } else {
             total = full - given[i];
-            if (total < 0) {
+            if (total < 0 && same) {
                 infer_fault(
                     n, "its output of %lld elements along axis %d would need a padding of %lld",
                     (long long)given[i], i + 2, (long long)total);
                 return false;
             }
-            split(w, i, total, pad == SAME_UPPER);
+            /* An output_shape beyond what is written: the surplus at the end is output_padding. */
+            if (total < 0)
+                more[i] -= total;
+            split(w, i, total > 0 ? total : 0, pad == SAME_UPPER);
             w->out[i] = given[i];
         }
+        w->more[i] = more[i];
         if (w->out[i] < 0) {
             infer_fault(n, "its padding along axis %d is larger than its output", i + 2);
             return false;
@@ -200,10 +210,12 @@ bool window_read_transposed(struct node *n, const struct shape *x, const struct 
 void window_settle(struct node *n, const struct window *w)
 {
     int64_t pads[2 * WINDOW_AXES];
+    bool surplus = false;
 
     for (int i = 0; i < w->axes; i++) {
         if (w->in[i] < 0 || w->out[i] < 0 || w->kernel[i] < 0)
             return;
+        surplus = surplus || w->more[i];
         pads[i] = w->begin[i];
         pads[w->axes + i] = w->end[i];
     }
@@ -211,6 +223,8 @@ void window_settle(struct node *n, const struct window *w)
     node_set_ints(n, "strides", w->axes, w->stride);
     node_set_ints(n, "dilations", w->axes, w->dilation);
     node_set_ints(n, "pads", 2 * w->axes, pads);
+    if (surplus)
+        node_set_ints(n, "output_padding", w->axes, w->more);
     node_unset(n, "auto_pad");
     node_unset(n, "output_shape");
 }

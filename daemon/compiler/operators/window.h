@@ -15,6 +15,7 @@ struct window {
     int64_t in[WINDOW_AXES], out[WINDOW_AXES];
     int64_t kernel[WINDOW_AXES], stride[WINDOW_AXES], dilation[WINDOW_AXES];
     int64_t begin[WINDOW_AXES], end[WINDOW_AXES]; /* padding */
+    int64_t more[WINDOW_AXES];                    /* transposed: output_padding */
 };
 
 /*
