@@ -1,0 +1,412 @@
+/* Reading between elements at computed places: GridSample, AffineGrid, RoiAlign. */
+#include "daemon/compiler/operators/sampling.h"
+#include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/move.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- GridSample ---- */
+
+bool grid_read(const struct node *n, struct grid *g, const char **why)
+{
+    const char *mode = node_string(n, "mode", "linear");
+    const char *padding = node_string(n, "padding_mode", "zeros");
+    *why = NULL;
+    *g = (struct grid){.align_corners = node_int(n, "align_corners", 0) != 0};
+    if (strcmp(mode, "linear") == 0)
+        g->mode = GRID_LINEAR;
+    else if (strcmp(mode, "cubic") == 0)
+        g->mode = GRID_CUBIC;
+    else if (strcmp(mode, "nearest") != 0)
+        *why = "mode is none of nearest, linear, cubic";
+    if (strcmp(padding, "border") == 0)
+        g->padding = GRID_BORDER;
+    else if (strcmp(padding, "reflection") == 0)
+        g->padding = GRID_REFLECTION;
+    else if (strcmp(padding, "zeros") != 0)
+        *why = "padding_mode is none of zeros, border, reflection";
+    return !*why;
+}
+
+/* Mirrored at the borders until it lies between them. */
+static double reflected(double x, double low, double high)
+{
+    double range = high - low;
+    if (!(range > 0) || !isfinite(x))
+        return low;
+    double away = fmod(fabs(x - low), 2 * range);
+    return low + (away <= range ? away : 2 * range - away);
+}
+
+double grid_position(const struct grid *g, double coordinate, int64_t length)
+{
+    double l = (double)length;
+    double x = g->align_corners ? (coordinate + 1) / 2 * (l - 1) : ((coordinate + 1) * l - 1) / 2;
+    double low = g->align_corners ? 0 : -0.5, high = g->align_corners ? l - 1 : l - 0.5;
+
+    x = (double)(float)x;
+    if (g->mode == GRID_NEAREST)
+        x = rint(x);
+    if (x < low || x > high) {
+        if (g->padding == GRID_BORDER)
+            x = x < 0 ? 0 : l - 1;
+        else if (g->padding == GRID_REFLECTION)
+            x = reflected(x, low, high);
+    }
+    return x;
+}
+
+int64_t grid_index(const struct grid *g, int64_t position, int64_t length)
+{
+    if (position >= 0 && position < length)
+        return position;
+    if (g->padding == GRID_ZEROS)
+        return -1;
+    if (g->padding == GRID_BORDER)
+        return position < 0 ? 0 : length - 1;
+    double low = g->align_corners ? 0 : -0.5;
+    double high = g->align_corners ? (double)length - 1 : (double)length - 0.5;
+    int64_t at = (int64_t)reflected((double)position, low, high);
+    return at < 0 ? 0 : at >= length ? length - 1 : at;
+}
+
+/* The modes had other names in opset 16. */
+static void grid_upgrade(struct graph *g, struct node *n)
+{
+    (void)g;
+    const char *mode = node_string(n, "mode", "linear");
+    if (strcmp(mode, "bilinear") == 0)
+        node_set_string(n, "mode", "linear");
+    else if (strcmp(mode, "bicubic") == 0)
+        node_set_string(n, "mode", "cubic");
+}
+
+static void grid_infer(struct node *n)
+{
+    const struct shape *x = &n->inputs[0]->shape, *grid = &n->inputs[1]->shape;
+    struct grid g;
+    const char *why;
+    struct shape out = shape_unknown;
+
+    if (grid_read(n, &g, &why) && x->axes >= 0 && grid->axes >= 0) {
+        int64_t last = grid->axes > 0 ? grid->dim[grid->axes - 1] : -1;
+        if (x->axes < 3 || grid->axes != x->axes)
+            why = "input and grid do not have as many axes, at least 3";
+        else if (last >= 0 && last != x->axes - 2)
+            why = "the grid's last axis does not hold a coordinate for each spatial axis";
+        else if (x->dim[0] >= 0 && grid->dim[0] >= 0 && x->dim[0] != grid->dim[0])
+            why = "input and grid differ in their batch";
+        out = *grid;
+        out.dim[0] = x->dim[0];
+        out.dim[1] = x->dim[1];
+        for (int a = 2; a < x->axes && !why; a++)
+            out.dim[a] = grid->dim[a - 1];
+    }
+    if (why)
+        infer_fault(n, "%s", why);
+    else if (argument_fits(n, &out))
+        infer_output(n, 0, n->inputs[0]->type, &out);
+}
+
+/* The weights of the taps along one axis, the first of which lies at *first. */
+static int grid_taps(const struct grid *g, double x, int64_t *first, double weights[4])
+{
+    double low = floor(x), t = x - low, a = -0.75;
+    if (g->mode == GRID_NEAREST) {
+        *first = (int64_t)x;
+        weights[0] = 1;
+        return 1;
+    }
+    *first = (int64_t)low;
+    if (g->mode == GRID_LINEAR) {
+        weights[0] = 1 - t;
+        weights[1] = t;
+        return 2;
+    }
+    *first -= 1;
+    for (int k = 0; k < 4; k++) {
+        double d = fabs(t + 1 - k);
+        weights[k] = d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1
+                            : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+    }
+    return 4;
+}
+
+static bool grid_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                          struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const struct shape *s = &in[0]->shape, *gs = &in[1]->shape;
+    int axes = s->axes - 2;
+    struct grid g;
+    const char *why;
+    struct elements to;
+    struct shape shape = *s;
+
+    if (!grid_read(n, &g, &why) || axes < 1 || gs->axes != s->axes)
+        return false;
+    for (int a = 2; a < s->axes; a++)
+        shape.dim[a] = gs->dim[a - 1];
+    if (!elements_new(arena, scratch, in[0]->type, &shape, &to))
+        return false;
+    const double *x = tensor_doubles(c, in[0], scratch), *grid = tensor_doubles(c, in[1], scratch);
+    int64_t plane = shape_product(s, 2, s->axes), points = shape_product(gs, 1, gs->axes - 1);
+    int64_t channels = s->dim[1];
+
+    if (plane == 0)
+        return to.count == 0 ? (out[0] = elements_finish(&to)) != NULL : false;
+    for (int64_t p = 0; p < s->dim[0] * points; p++) {
+        int64_t first[MAX_AXES];
+        double weights[MAX_AXES][4];
+        int taps = 1, each = 0;
+        if (p % 1024 == 0)
+            context_poll(c);
+        for (int a = 0; a < axes; a++) {
+            double at = grid_position(&g, grid[p * axes + axes - 1 - a], s->dim[2 + a]);
+            /* far outside is as far as it goes: nothing overflows */
+            at = at > -1e9 ? at < 1e9 ? at : 1e9 : -1e9;
+            each = grid_taps(&g, at, &first[a], weights[a]);
+            taps *= each;
+        }
+        for (int64_t channel = 0; channel < channels; channel++) {
+            const double *from = x + (p / points * channels + channel) * plane;
+            double sum = 0;
+            for (int k = 0; k < taps; k++) {
+                int64_t at = 0, rest = k, stride = 1;
+                double weight = 1;
+                bool outside = false;
+                for (int a = axes - 1; a >= 0; a--, rest /= each) {
+                    int64_t i = grid_index(&g, first[a] + rest % each, s->dim[2 + a]);
+                    weight *= weights[a][rest % each];
+                    outside = outside || i < 0;
+                    at += i * stride;
+                    stride *= s->dim[2 + a];
+                }
+                if (!outside && weight != 0)
+                    sum += weight * from[at];
+            }
+            elements_set(&to, (p / points * channels + channel) * points + p % points, sum);
+        }
+    }
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions grid_sample_functions = {
+    .role = ROLE_STEP, .upgrade = grid_upgrade, .infer = grid_infer, .evaluate = grid_evaluate};
+
+/* ---- AffineGrid ---- */
+
+static void affine_infer(struct node *n)
+{
+    const struct shape *theta = &n->inputs[0]->shape;
+    const int64_t *size;
+    int count;
+    struct shape out = shape_unknown;
+
+    if (argument_ints(n, 1, &size, &count) == ARGUMENT_KNOWN) {
+        if (count != 4 && count != 5) {
+            infer_fault(n, "size holds %d numbers instead of 4 or 5", count);
+            return;
+        }
+        struct shape fits = shape_of(3, (const int64_t[]){size[0], count - 2, count - 1});
+        if (shape_known(theta) && !shape_equal(theta, &fits)) {
+            infer_fault(n, "theta does not fit size");
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            if (size[i] < 1) {
+                infer_fault(n, "size holds %" PRId64, size[i]);
+                return;
+            }
+        }
+        out.axes = count;
+        out.dim[0] = size[0];
+        for (int a = 1; a < count - 1; a++)
+            out.dim[a] = size[a + 1];
+        out.dim[count - 1] = count - 2;
+        if (!argument_fits(n, &out))
+            return;
+    }
+    infer_output(n, 0, n->inputs[0]->type, &out);
+}
+
+static bool affine_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                            struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const double *theta = tensor_doubles(c, in[0], scratch);
+    const int64_t *size = tensor_integers(c, in[1], scratch);
+    int axes = (int)in[1]->count - 2;
+    bool align = node_int(n, "align_corners", 0) != 0;
+    struct elements to;
+
+    if ((axes != 2 && axes != 3) ||
+        !elements_new(arena, scratch, in[0]->type, &n->outputs[0]->shape, &to))
+        return false;
+    for (int64_t i = 0; i < to.count / axes; i++) {
+        double at[4] = {1, 1, 1, 1};
+        int64_t rest = i;
+        for (int a = axes - 1; a >= 0; a--) {
+            int64_t length = size[2 + a], index = rest % length;
+            rest /= length;
+            /* x, the last axis, comes first */
+            at[axes - 1 - a] = !align       ? (double)(2 * index + 1) / (double)length - 1
+                               : length > 1 ? (double)(2 * index) / (double)(length - 1) - 1
+                                            : -1;
+        }
+        for (int k = 0; k < axes; k++) {
+            const double *row = theta + (rest * axes + k) * (axes + 1);
+            double sum = row[axes];
+            for (int a = 0; a < axes; a++)
+                sum += row[a] * at[a];
+            elements_set(&to, i * axes + k, sum);
+        }
+    }
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions affine_grid_functions = {
+    .role = ROLE_STEP, .infer = affine_infer, .evaluate = affine_evaluate};
+
+/* ---- RoiAlign ---- */
+
+/* Opset 10 knew only the form without the shift by half a pixel. */
+static void roi_upgrade(struct graph *g, struct node *n)
+{
+    (void)g;
+    if (n->opset < 16)
+        node_set_string(n, "coordinate_transformation_mode", "output_half_pixel");
+}
+
+static void roi_infer(struct node *n)
+{
+    const struct shape *x = &n->inputs[0]->shape, *rois = &n->inputs[1]->shape;
+    const struct shape *indices = &n->inputs[2]->shape;
+    int64_t height = node_int(n, "output_height", 1), width = node_int(n, "output_width", 1);
+    int64_t ratio = node_int(n, "sampling_ratio", 0);
+    struct shape out = shape_of(4, (const int64_t[]){-1, -1, height, width});
+
+    if (height < 1 || width < 1 || ratio < 0 || ratio > 1 << 16) {
+        infer_fault(n, "output_height, output_width or sampling_ratio is out of range");
+        return;
+    }
+    if ((x->axes >= 0 && x->axes != 4) || (rois->axes >= 0 && rois->axes != 2) ||
+        (indices->axes >= 0 && indices->axes != 1) ||
+        (rois->axes == 2 && rois->dim[1] >= 0 && rois->dim[1] != 4)) {
+        infer_fault(n,
+                    "the input is not [N, C, H, W], or the regions are not [count, 4] and [count]");
+        return;
+    }
+    if (x->axes == 4 && x->dim[0] >= 0 && !(indices->axes == 1 && indices->dim[0] == 0)) {
+        int count;
+        const int64_t *list = node_constant_ints(n, 2, &count);
+        for (int i = 0; list && i < count; i++) {
+            if (list[i] < 0 || list[i] >= x->dim[0]) {
+                infer_fault(n, "batch index %" PRId64 " lies outside the batch", list[i]);
+                return;
+            }
+        }
+    }
+    if (rois->axes == 2)
+        out.dim[0] = rois->dim[0];
+    else if (indices->axes == 1)
+        out.dim[0] = indices->dim[0];
+    if (x->axes == 4)
+        out.dim[1] = x->dim[1];
+    if (argument_fits(n, &out))
+        infer_output(n, 0, n->inputs[0]->type, &out);
+}
+
+/* The two elements that a position along an axis lies between, and the weight of the upper one.
+ * false: outside. */
+static bool between(double at, int64_t length, int64_t *low, int64_t *high, double *weight)
+{
+    if (!(at >= -1 && at <= (double)length))
+        return false;
+    at = at > 0 ? at : 0;
+    *low = (int64_t)at;
+    *high = *low + 1;
+    if (*low >= length - 1) {
+        *low = *high = length - 1;
+        at = (double)*low;
+    }
+    *weight = at - (double)*low;
+    return true;
+}
+
+static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
+                         struct arena *arena, struct arena *scratch)
+{
+    struct context *c = n->graph->context;
+    const struct shape *s = &in[0]->shape;
+    const double *x = tensor_doubles(c, in[0], scratch), *rois = tensor_doubles(c, in[1], scratch);
+    const int64_t *batch = tensor_integers(c, in[2], scratch);
+    double scale = (double)node_float(n, "spatial_scale", 1);
+    int64_t ratio = node_int(n, "sampling_ratio", 0), channels = s->dim[1];
+    bool half =
+        strcmp(node_string(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel") == 0;
+    bool average = strcmp(node_string(n, "mode", "avg"), "avg") == 0;
+    struct shape shape = shape_of(4, (const int64_t[]){in[1]->shape.dim[0], channels,
+                                                       node_int(n, "output_height", 1),
+                                                       node_int(n, "output_width", 1)});
+    struct elements to;
+
+    if (in[2]->count != shape.dim[0] || !elements_new(arena, scratch, in[0]->type, &shape, &to))
+        return false;
+    for (int64_t r = 0; r < shape.dim[0]; r++) {
+        double start[2], bin[2];
+        int64_t grid[2];
+        if (batch[r] < 0 || batch[r] >= s->dim[0])
+            return false;
+        for (int a = 0; a < 2; a++) { /* rows, then columns */
+            double from = rois[4 * r + 1 - a] * scale - (half ? 0.5 : 0);
+            double extent = rois[4 * r + 3 - a] * scale - (half ? 0.5 : 0) - from;
+            if (!half && extent < 1)
+                extent = 1;
+            start[a] = from;
+            bin[a] = extent / (double)shape.dim[2 + a];
+            grid[a] = ratio > 0 ? ratio : bin[a] > 0 && bin[a] < 65536 ? (int64_t)ceil(bin[a]) : 0;
+        }
+        for (int64_t i = 0; i < channels * shape.dim[2] * shape.dim[3]; i++) {
+            int64_t column = i % shape.dim[3], row = i / shape.dim[3] % shape.dim[2];
+            const double *plane =
+                x + (batch[r] * channels + i / shape.dim[3] / shape.dim[2]) * s->dim[2] * s->dim[3];
+            double sum = 0, most = -INFINITY;
+            context_poll(c);
+            for (int64_t k = 0; k < grid[0] * grid[1]; k++) {
+                int64_t y0, y1, x0, x1;
+                double v = 0, wy, wx, corner[4] = {0};
+                double y = start[0] +
+                           bin[0] * ((double)row + ((double)(k / grid[1]) + 0.5) / (double)grid[0]);
+                double z = start[1] + bin[1] * ((double)column +
+                                                ((double)(k % grid[1]) + 0.5) / (double)grid[1]);
+                if (between(y, s->dim[2], &y0, &y1, &wy) && between(z, s->dim[3], &x0, &x1, &wx)) {
+                    corner[0] = (1 - wy) * (1 - wx) * plane[y0 * s->dim[3] + x0];
+                    corner[1] = (1 - wy) * wx * plane[y0 * s->dim[3] + x1];
+                    corner[2] = wy * (1 - wx) * plane[y1 * s->dim[3] + x0];
+                    corner[3] = wy * wx * plane[y1 * s->dim[3] + x1];
+                }
+                for (int j = 0; j < 4; j++) {
+                    /* the maximum is over the weighted corners, not over their sums: so it is in
+                     * use */
+                    v += corner[j];
+                    most = corner[j] > most ? corner[j] : most;
+                }
+                sum += v;
+            }
+            int64_t count = grid[0] * grid[1];
+            elements_set(&to, r * channels * shape.dim[2] * shape.dim[3] + i,
+                         average     ? sum / (double)(count > 0 ? count : 1)
+                         : count > 0 ? most
+                                     : 0);
+        }
+    }
+    out[0] = elements_finish(&to);
+    return true;
+}
+
+const struct operator_functions roi_align_functions = {
+    .role = ROLE_STEP, .upgrade = roi_upgrade, .infer = roi_infer, .evaluate = roi_evaluate};
