@@ -230,13 +230,13 @@ static int give_back(struct cache *cache, uint64_t pages)
 }
 
 /*
- * Inside the transaction that may have gone over the limit, so that no commit ever does. A
- * sixteenth more than necessary, so that not every put evicts.
+ * Inside the transaction that may have gone over the limit, so that no commit ever does. A little
+ * more than necessary, so that not every put evicts; not much more, since others wait meanwhile.
  */
 static int evict(struct cache *cache, uint64_t *evicted)
 {
     uint64_t pages = 0, unused = 0, deleted = 1;
-    uint64_t limit = cache->limit / cache->store.page_size, goal = limit - limit / 16;
+    uint64_t limit = cache->limit / cache->store.page_size, goal = limit - limit / 64;
     int code = count_pages(cache, &pages, &unused);
 
     if (code != SQLITE_OK || !cache->limit)
@@ -638,8 +638,9 @@ bool cache_clear(struct cache *cache)
             code = store_finish(clear);
         if (code == SQLITE_OK)
             code = store_commit(&cache->store);
+        /* Of an empty database, quicker by far than to vacuum it page by page. */
         if (code == SQLITE_OK)
-            code = give_back(cache, INT32_MAX);
+            code = sqlite3_exec(cache->store.db, "VACUUM", NULL, NULL, NULL);
         /* A reader elsewhere may keep the log from being emptied; it will be, later. */
         if (code == SQLITE_OK)
             sqlite3_wal_checkpoint_v2(cache->store.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,

@@ -21,7 +21,9 @@
  * is a miss; for a second after that, nobody waits.
  *
  * Threads: one connection and one mutex a cache; any thread of the process may call anything at any
- * time, and waits for the others at most the same 200 ms (then: a miss). Processes: any number may
+ * time. Gets, puts and commits wait for the others at most the same 200 ms (then: a miss);
+ * cache_stats(), cache_verify() and cache_clear() wait for their turn. A put may sync or evict
+ * (tens of milliseconds), so a thread that must not block stays away. Processes: any number may
  * share one file. A child after fork() may not use or close its parent's cache; descriptors are
  * closed by exec.
  *
