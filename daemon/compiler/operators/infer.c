@@ -193,6 +193,16 @@ static bool complete(const struct value *v)
     return v->type && shape_known(&v->shape);
 }
 
+/* Where a shape is already open before n, whoever left it open has answered for it (or it is the
+ * model's input, which accept_inputs() looks at, and `optimize` does not mind). */
+static bool inputs_complete(const struct node *n)
+{
+    for (int i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && !complete(n->inputs[i]))
+            return false;
+    return true;
+}
+
 /* R6. */
 static void compare_with_record(struct node *n)
 {
@@ -347,7 +357,7 @@ static void settle(struct node *n)
         if (!complete(v)) {
             if (quiet)
                 v->poisoned = true;
-            else
+            else if (inputs_complete(n))
                 fault(n, TUKI0113,
                       arena_printf(a, "the shape of its output %s cannot be inferred", v->name));
         } else if (quiet && v->type != TYPE_FLOAT32) {
