@@ -31,11 +31,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Sixteen mebibytes: far above any script that a person or a tool writes. */
-#define CSHARP_TEXT_MAX ((size_t)16 << 20)
+/* Four mebibytes: far above any script that a person writes. */
+#define CSHARP_TEXT_MAX ((size_t)4 << 20)
 
 /* Types nested deeper than this are read past, but not reported. */
-#define CSHARP_NESTING_MAX 64
+#define CSHARP_NESTING_MAX 32
 
 /* A folded concatenation longer than this is not a path; it counts as not constant. A single
  * literal has no such limit. */
@@ -143,7 +143,7 @@ struct csharp_class {
     struct csharp_text namespace_name;
     /* The types around it, outermost first. */
     size_t enclosing_count;
-    const struct csharp_type *enclosing;
+    const struct csharp_type *const *enclosing;
     /* The first of its declarations that carries the attribute. `partial` in it is about that
      * declaration alone. */
     struct csharp_type type;
