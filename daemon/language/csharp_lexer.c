@@ -33,18 +33,21 @@ static void place(struct csharp_tokens *tokens, uint32_t name)
     tokens->slots[slot] = name;
 }
 
+static uint32_t hash_of(uint32_t hash, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
+    return hash;
+}
+
 uint32_t csharp_tokens_intern(struct csharp_tokens *tokens, const char *bytes, size_t length)
 {
-    uint32_t hash = 2166136261u, number;
-    size_t mask, slot;
+    uint32_t hash = hash_of(2166136261u, bytes, length), number;
+    size_t slot;
     char *copy;
 
     if (!length)
         return 0;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
-    hash ^= hash >> 15;
-
     if ((tokens->name_count + 1) * 2 > tokens->slot_count) {
         tokens->slot_count = tokens->slot_count ? tokens->slot_count * 2 : 256;
         tokens->slots =
@@ -52,8 +55,7 @@ uint32_t csharp_tokens_intern(struct csharp_tokens *tokens, const char *bytes, s
         for (size_t i = 1; i < tokens->name_count; i++)
             place(tokens, (uint32_t)i);
     }
-    mask = tokens->slot_count - 1;
-    for (slot = hash & mask; (number = tokens->slots[slot]); slot = (slot + 1) & mask) {
+    for (slot = hash; (number = tokens->slots[slot & (tokens->slot_count - 1)]); slot++) {
         const struct csharp_name *name = &tokens->names[number];
         if (name->hash == hash && name->length == length && !memcmp(name->bytes, bytes, length))
             return number;
@@ -64,8 +66,26 @@ uint32_t csharp_tokens_intern(struct csharp_tokens *tokens, const char *bytes, s
     memcpy(copy, bytes, length);
     number = (uint32_t)tokens->name_count++;
     tokens->names[number] = (struct csharp_name){copy, (uint32_t)length, hash, false};
-    tokens->slots[slot] = number;
+    place(tokens, number);
     return number;
+}
+
+uint32_t csharp_tokens_with_attribute(const struct csharp_tokens *tokens, uint32_t name)
+{
+    static const char ending[] = "Attribute";
+    const struct csharp_name *stem = &tokens->names[name];
+    size_t length = sizeof ending - 1;
+    uint32_t hash = hash_of(hash_of(2166136261u, stem->bytes, stem->length), ending, length),
+             number;
+
+    for (size_t slot = hash; (number = tokens->slots[slot & (tokens->slot_count - 1)]); slot++) {
+        const struct csharp_name *other = &tokens->names[number];
+        if (other->hash == hash && other->length == stem->length + length &&
+            !memcmp(other->bytes, stem->bytes, stem->length) &&
+            !memcmp(other->bytes + stem->length, ending, length))
+            return number;
+    }
+    return 0;
 }
 
 uint32_t csharp_reader_line_end(const struct csharp_reader *reader, uint32_t at)

@@ -151,6 +151,9 @@ void csharp_tokens_init(struct csharp_tokens *tokens, struct csharp_arena *arena
 /* The number of a name, which is added where it is new. */
 uint32_t csharp_tokens_intern(struct csharp_tokens *tokens, const char *bytes, size_t length);
 
+/* The name with `Attribute` behind it, or 0 where no such name occurs in the text. */
+uint32_t csharp_tokens_with_attribute(const struct csharp_tokens *tokens, uint32_t name);
+
 enum csharp_word_role csharp_word_role(enum csharp_word word);
 
 /* How many bytes of white space (of a line's end) stand at `at`: 0 for none. A carriage return and

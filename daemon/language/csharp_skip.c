@@ -132,14 +132,7 @@ uint32_t csharp_skip_expression(const struct csharp_tokens *tokens, uint32_t i, 
         switch (tokens->tokens[i].mark) {
         case '(':
         case '[':
-            behind = csharp_skip_group(tokens, i, end);
-            if (behind == i)
-                return i;
-            /* A group that ends with something else than its partner ends the expression too. */
-            if (behind < end && !csharp_is(tokens, behind - 1, ')') &&
-                !csharp_is(tokens, behind - 1, ']'))
-                return behind;
-            i = behind;
+            i = csharp_skip_group(tokens, i, end);
             continue;
         case '{':
             i = csharp_skip_block(tokens, i, end);

@@ -1,13 +1,13 @@
 /*
- * csharp_parse: tokens to declarations, for the files csharp*.c only.
+ * csharp_tree: the names and the declarations of a script, for the files csharp*.c only.
  *
  * One pass over the tokens with a stack of open namespaces and types; statements and expressions
  * are stepped over by their brackets. What it builds is a tree of names (namespaces, types,
  * members, one node for all partial declarations of a type), and a list of the declarations of
  * types, each with the attributes before it.
  */
-#ifndef DAEMON_LANGUAGE_CSHARP_PARSE_H
-#define DAEMON_LANGUAGE_CSHARP_PARSE_H
+#ifndef DAEMON_LANGUAGE_CSHARP_TREE_H
+#define DAEMON_LANGUAGE_CSHARP_TREE_H
 
 #include "daemon/language/csharp_lexer.h"
 
@@ -34,6 +34,7 @@ struct csharp_node {
     uint32_t spelling; /* of a namespace: a token that spells it */
     uint8_t kind;      /* enum csharp_node_kind */
     uint8_t progress;  /* of base, target or value */
+    bool placed;       /* can be found by its name */
     bool constant;     /* CONSTANT: value holds */
     bool partial;      /* TYPE: all its declarations are */
     uint32_t block;    /* TYPE, CONSTANT: where its names are looked up (CONSTANT: in parent) */
@@ -95,6 +96,10 @@ struct csharp_tree {
     size_t slot_count;
 };
 
+/*
+ * Builds the tree from the tokens; all of it lies in arena. One pass with a stack of open
+ * namespaces and types; statements and expressions are stepped over by their brackets.
+ */
 void csharp_parse(struct csharp_tree *tree, struct csharp_arena *arena,
                   struct csharp_tokens *tokens);
 
@@ -102,6 +107,11 @@ void csharp_parse(struct csharp_tree *tree, struct csharp_arena *arena,
  * csharp_alias_scope(block). */
 uint32_t csharp_tree_find(const struct csharp_tree *tree, uint32_t parent, uint32_t name,
                           uint32_t arity);
+
+/* The same, added where there is none. Where the name stands for a thing of another kind already
+   (which C# forbids), or there is no name, the new node is found by nobody. */
+uint32_t csharp_tree_add(struct csharp_tree *tree, uint32_t parent, uint32_t name, uint32_t arity,
+                         enum csharp_node_kind kind);
 
 static inline uint32_t csharp_alias_scope(uint32_t block)
 {
