@@ -99,7 +99,8 @@ static struct csharp_text parameters_text(struct scan *scan, struct csharp_span 
             else if (csharp_is_name(tokens, i))
                 put_name(&writer, tokens, i);
             else
-                put(&writer, (const char *)&tokens->tokens[i].mark, 1);
+                put(&writer, (const char *)tokens->text + tokens->tokens[i].start,
+                    tokens->tokens[i].end - tokens->tokens[i].start);
             if (csharp_is_name(tokens, i) && csharp_is_name(tokens, i + 1))
                 put(&writer, " ", 1);
             i++;
@@ -371,40 +372,40 @@ static void scan_all(struct scan *scan, struct csharp *csharp)
     csharp->class_count = count;
 }
 
+/* False when out of memory. Nothing that it changes is read after the jump. */
+static bool attempt(struct scan *scan, struct result *result, const unsigned char *text,
+                    size_t size, const char *const *symbols)
+{
+    jmp_buf out_of_memory;
+
+    scan->kept = &result->kept;
+    scan->work.out_of_memory = scan->kept->out_of_memory = &out_of_memory;
+    if (setjmp(out_of_memory))
+        return false;
+    csharp_tokens_init(&scan->tokens, &scan->work, text, size, symbols);
+    csharp_parse(&scan->tree, &scan->work, &scan->tokens);
+    scan->evaluator = (struct csharp_evaluator){&scan->tree, scan->kept, size * 16 + 65536};
+    scan_all(scan, &result->csharp);
+    return true;
+}
+
 struct csharp *csharp_scan(const char *text, size_t size, const char *const *symbols)
 {
     static const unsigned char nothing[1];
     struct result *result = calloc(1, sizeof *result);
     struct scan *scan = calloc(1, sizeof *scan);
-    jmp_buf out_of_memory;
+    bool done = result && scan &&
+                attempt(scan, result, size ? (const unsigned char *)text : nothing,
+                        size < CSHARP_TEXT_MAX ? size : CSHARP_TEXT_MAX, symbols);
 
-    if (!result || !scan)
-        goto fail;
-    if (size > CSHARP_TEXT_MAX)
-        size = CSHARP_TEXT_MAX;
-    scan->kept = &result->kept;
-    scan->work.out_of_memory = scan->kept->out_of_memory = &out_of_memory;
-    if (setjmp(out_of_memory))
-        goto fail;
-
-    csharp_tokens_init(&scan->tokens, &scan->work, size ? (const unsigned char *)text : nothing,
-                       size, symbols);
-    csharp_parse(&scan->tree, &scan->work, &scan->tokens);
-    scan->evaluator = (struct csharp_evaluator){&scan->tree, scan->kept, size * 16 + 65536};
-    scan_all(scan, &result->csharp);
-
-    csharp_arena_release(&scan->work);
-    free(scan);
-    return &result->csharp;
-
-fail:
     if (scan)
         csharp_arena_release(&scan->work);
-    if (result)
-        csharp_arena_release(&result->kept);
     free(scan);
-    free(result);
-    return NULL;
+    if (!done && result) {
+        csharp_arena_release(&result->kept);
+        free(result);
+    }
+    return done ? &result->csharp : NULL;
 }
 
 void csharp_free(struct csharp *csharp)

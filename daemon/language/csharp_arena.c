@@ -49,7 +49,7 @@ void *csharp_arena_grow(struct csharp_arena *arena, void *array, size_t count, s
 
     if (count < *capacity)
         return array;
-    *capacity = count < 16 ? 32 : count * 2;
+    *capacity = count < 4 ? 4 : count * 2;
     grown = csharp_arena_alloc(arena, *capacity, size);
     if (count)
         memcpy(grown, array, count * size);
