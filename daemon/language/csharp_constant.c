@@ -83,6 +83,7 @@ static bool name_of(struct expression *expression, struct csharp_text *value)
 {
     const struct csharp_name *name;
     uint32_t start, end, last, arity;
+    char *bytes;
 
     expression->i += 2;
     start = expression->i;
@@ -100,7 +101,9 @@ static bool name_of(struct expression *expression, struct csharp_text *value)
     if (last >= end || !csharp_is_name(expression->tokens, last))
         return false;
     name = &expression->tokens->names[expression->tokens->tokens[last].name];
-    *value = (struct csharp_text){name->bytes, name->length};
+    bytes = csharp_arena_alloc(expression->evaluator->kept, name->length + 1, 1);
+    memcpy(bytes, name->bytes, name->length);
+    *value = (struct csharp_text){bytes, name->length};
     expression->i = end;
     return accept(expression, ')');
 }

@@ -229,7 +229,7 @@ static void read_all(struct csharp_reader *reader)
     const unsigned char *text = reader->text;
     uint32_t at = 0, size = reader->size, skip;
     uint8_t first = CSHARP_TOKEN_FIRST;
-    bool closed;
+    bool closed, blank = true; /* nothing but white space in this line so far */
 
     while (at < size) {
         struct csharp_token token = {.start = at, .kind = CSHARP_TOKEN_MARK};
@@ -237,6 +237,7 @@ static void read_all(struct csharp_reader *reader)
 
         if ((skip = csharp_newline_at(text, size, at))) {
             first = CSHARP_TOKEN_FIRST;
+            blank = true;
             at += skip;
             continue;
         }
@@ -246,12 +247,15 @@ static void read_all(struct csharp_reader *reader)
         }
         if (c == '/' && (next == '/' || next == '*')) {
             at = comment_end(reader, at);
+            blank = false;
             continue;
         }
         if (c == '#') {
-            at = csharp_reader_directive(reader, at);
+            /* Behind something else it is an error, and nothing more. */
+            at = blank ? csharp_reader_directive(reader, at) : csharp_reader_line_end(reader, at);
             continue;
         }
+        blank = false;
         if (csharp_reader_at_string(reader, at)) {
             token.kind = CSHARP_TOKEN_STRING;
             token.end = csharp_reader_string(reader, at, &token.flags);

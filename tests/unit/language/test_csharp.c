@@ -444,7 +444,7 @@ static void text_limit(void **state)
     csharp = csharp_scan(text, CSHARP_TEXT_MAX + sizeof class, NULL);
     assert_int_equal(csharp->class_count, 0);
     csharp_free(csharp);
-    csharp = csharp_scan(text + 64, CSHARP_TEXT_MAX, NULL);
+    csharp = csharp_scan(text + sizeof class, CSHARP_TEXT_MAX, NULL);
     assert_int_equal(csharp->class_count, 1);
     csharp_free(csharp);
     free(text);
