@@ -23,12 +23,12 @@ static struct tensor *constant_tensor(const struct node *n, struct arena *arena)
     } else if ((a = node_find(n, "value_int"))) {
         t = tensor_new(arena, TYPE_INT64, &shape, &data);
         *(int64_t *)data = a->i;
-    } else if ((a = node_find(n, "value_floats"))) {
+    } else if ((a = node_find(n, "value_floats")) && a->type == ATTRIBUTE_FLOATS) {
         shape = shape_of(1, (const int64_t[]){a->count});
         t = tensor_new(arena, TYPE_FLOAT32, &shape, &data);
         if (a->count > 0)
             memcpy(data, a->floats, (size_t)a->count * sizeof(float));
-    } else if ((a = node_find(n, "value_ints"))) {
+    } else if ((a = node_find(n, "value_ints")) && a->type == ATTRIBUTE_INTS) {
         shape = shape_of(1, (const int64_t[]){a->count});
         t = tensor_new(arena, TYPE_INT64, &shape, &data);
         if (a->count > 0)

@@ -300,8 +300,8 @@ static void resize_upgrade(struct graph *g, struct node *n)
     if (!upsample && n->opset > 10)
         return;
     struct value *scales = node_input(n, 1);
-    if (upsample && node_find(n, "scales")) {
-        const struct attribute *a = node_find(n, "scales");
+    const struct attribute *a = node_find(n, "scales");
+    if (upsample && a && a->type == ATTRIBUTE_FLOATS) {
         struct shape shape = shape_of(1, (const int64_t[]){a->count});
         scales = graph_constant_floats(g, "scales", &shape, a->floats);
         node_unset(n, "scales");
