@@ -1,0 +1,492 @@
+/* Each pass: what it does, and what it must leave alone. Results are compared through the reference
+ * engine. */
+#include "daemon/compiler/graph/reference.h"
+#include "daemon/compiler/passes/pass.h"
+#include "tests/unit/compiler/graphs.h"
+#include <math.h>
+
+static int run(struct job *j, const char *name)
+{
+    const struct pass *p = pass_find(name);
+
+    assert_non_null(p);
+    return pass_run(j->graph, p);
+}
+
+static struct tensor *noise(struct job *j, const struct value *v)
+{
+    void *data;
+    struct tensor *t = tensor_new(&j->context.arena, TYPE_FLOAT32, &v->shape, &data);
+    uint32_t random = 7;
+
+    for (int64_t i = 0; i < t->count; i++) {
+        random = random * 1664525 + 1013904223;
+        ((float *)data)[i] = (float)(random >> 8) / (1 << 23) - 1;
+    }
+    return t;
+}
+
+/* Output 0 of the graph on noise. */
+static const float *result(struct job *j, int64_t *count)
+{
+    struct graph *g = j->graph;
+    struct tensor *in[4] = {NULL}, *out[4] = {NULL};
+
+    for (int i = 0; i < g->input_count; i++)
+        in[i] = noise(j, g->inputs[i]);
+    assert_true(reference_run(g, in, out, NULL, &j->context.arena));
+    *count = out[0]->count;
+    return tensor_floats(&j->context, out[0], &j->context.arena);
+}
+
+/* Runs the pass, which must make so many changes and leave the result as it was. */
+static void keeps_result(struct job *j, const char *pass, int changes)
+{
+    int64_t before_count, after_count;
+    const float *before, *after;
+
+    infer_graph(j->graph);
+    assert_int_equal(j->context.diagnostics.errors, 0);
+    before = result(j, &before_count);
+    assert_int_equal(run(j, pass), changes);
+    after = result(j, &after_count);
+    assert_true(before_count == after_count);
+    for (int64_t i = 0; i < after_count; i++)
+        if (fabsf(before[i] - after[i]) > 1e-5f + 1e-5f * fabsf(before[i]))
+            fail_msg("element %d: %g before, %g after", (int)i, (double)before[i],
+                     (double)after[i]);
+}
+
+/* O3: the graph ends without a node. */
+static void test_fold_to_nothing(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *y = NODE(g, "Add", "sum", FLOATS(g, SHAPE(1), 2), FLOATS(g, SHAPE(1), 3));
+
+    (void)state;
+    output(g, y);
+    infer_graph(g);
+    assert_int_equal(run(j, "fold"), 1);
+    assert_int_equal(g->node_count, 0);
+    assert_null(y->producer);
+    assert_true(numbers(j, g->outputs[0])[0] == 5);
+    assert_string_equal(g->outputs[0]->name, "sum");
+    assert_int_equal(run(j, "dead"), 2);
+    assert_int_equal(g->value_count, 1);
+    END_JOB(j);
+}
+
+static void test_fold_lazily(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 512)), *w, *y;
+
+    (void)state;
+    w = NODE(g, "Mul", "w", NODE(g, "ConstantOfShape", "zeros", INTS(g, 512, 512)),
+             FLOATS(g, SCALAR, 2));
+    y = NODE(g, "MatMul", "y", x, w);
+    output(g, y);
+    infer_graph(g);
+    assert_int_equal(run(j, "fold"), 2);
+    assert_int_equal(g->node_count, 1);
+    assert_null(w->constant->data);
+    assert_non_null(w->constant->deferred);
+    END_JOB(j);
+}
+
+static bool never(struct node *n, struct tensor *const *in, struct tensor **out,
+                  struct arena *arena, struct arena *scratch)
+{
+    (void)n, (void)in, (void)out, (void)arena, (void)scratch;
+    return false;
+}
+
+static void same_shape(struct node *n)
+{
+    infer_output(n, 0, n->inputs[0]->type, &n->inputs[0]->shape);
+}
+
+static const struct operator_functions never_functions = {.infer = same_shape, .evaluate = never};
+static const struct operator never_row = {"Never", "", 1, 0, 1, 1, 1, 1, &never_functions, ""};
+
+/* What cannot be evaluated stays, and nobody takes it for a constant. */
+static void test_fold_refused(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *c = FLOATS(g, SHAPE(2), 1, 2), *y;
+
+    (void)state;
+    y = graph_node(g, &never_row, "stuck", &c, 1, 1)->outputs[0];
+    output(g, y);
+    infer_graph(g);
+    assert_int_equal(run(j, "fold"), 0);
+    assert_int_equal(g->node_count, 1);
+    assert_null(y->constant);
+    infer_graph(g);
+    assert_null(y->constant);
+    END_JOB(j);
+}
+
+static void test_dead(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 4)), *y, *gone;
+    struct node *split;
+
+    (void)state;
+    split = graph_node(g, operator_get(&j->context, "Split"), "split", &x, 1, 2);
+    split->position = 0;
+    node_set_int(split, "axis", 1);
+    node_set_int(split, "num_outputs", 2);
+    y = NODE(g, "Relu", "y", split->outputs[1]);
+    gone = NODE(g, "Relu", "gone", split->outputs[1]);
+    NODE(g, "Add", "gone too", gone, FLOATS(g, SHAPE(1), 1));
+    output(g, y);
+    keeps_result(j, "dead", 2 + 1); /* two nodes, one constant */
+    assert_int_equal(g->node_count, 2);
+    assert_non_null(split->outputs[0]); /* required by Split */
+    for (int i = 0; i < g->value_count; i++)
+        assert_int_equal(g->values[i]->id, i);
+    END_JOB(j);
+}
+
+#define STEP(...) v = NODE(g, __VA_ARGS__)
+
+static void test_identity(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 4, 1)), *v;
+
+    (void)state;
+    STEP("Relu", "relu", x);
+    STEP("Identity", "identity", v);
+    STEP("Cast", "cast", v);
+    node_set_int(v->producer, "to", TYPE_FLOAT32);
+    STEP("Pad", "pad", v, INTS(g, 0, 0, 0, 0, 0, 0));
+    STEP("Transpose", "transpose", v); /* only axes of length 1 change places */
+    node_set_ints(v->producer, "perm", 3, (int64_t[]){2, 1, 0});
+    STEP("Reshape", "reshape", v, INTS(g, 1, -1, 1));
+    STEP("Expand", "expand", v, INTS(g, 4, 1));
+    STEP("Concat", "concat", v, FLOATS(g, SHAPE(1, 0, 1), 0));
+    node_set_int(v->producer, "axis", 1);
+    STEP("Slice", "slice", v, INTS(g, 0), INTS(g, 100), INTS(g, 1));
+    STEP("Mul", "mul", v, FLOATS(g, SHAPE(1), 1));
+    STEP("Add", "add", FLOATS(g, SHAPE(4, 1), 0, 0, 0, 0), v);
+    STEP("Div", "div", v, FLOATS(g, SCALAR, 1));
+    STEP("Sub", "sub", v, FLOATS(g, SCALAR, 0));
+    STEP("Dropout", "dropout", v);
+    STEP("Tile", "tile", v, INTS(g, 1, 1, 1));
+    STEP("Sum", "sum", v);
+    output(g, v);
+    keeps_result(j, "identity", 15);
+    assert_int_equal(g->node_count, 1);
+    assert_string_equal(g->outputs[0]->name, "sum");
+    END_JOB(j);
+}
+
+/* Each of these looks like nothing, and is something. */
+static void test_identity_refused(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3, 3)), *v;
+
+    (void)state;
+    STEP("Mul", "widens", x, FLOATS(g, SHAPE(1, 1, 1, 1), 1));
+    STEP("Reshape", "back", v, INTS(g, 1, 3, 3));
+    STEP("Transpose", "swaps", v);
+    node_set_ints(v->producer, "perm", 3, (int64_t[]){0, 2, 1});
+    STEP("Slice", "turns", v, INTS(g, -1), INTS(g, -100), INTS(g, 1), INTS(g, -1));
+    STEP("Pad", "shifts", v, INTS(g, 0, 0, 1, 0, 0, -1));
+    STEP("Mul", "one is two", v, FLOATS(g, SHAPE(3), 1, 2, 1));
+    STEP("Sub", "from zero", FLOATS(g, SCALAR, 0), v);
+    STEP("Div", "under one", FLOATS(g, SCALAR, 1), v);
+    output(g, v);
+    keeps_result(j, "identity", 0);
+    END_JOB(j);
+}
+
+static void test_merge(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3)), *a, *b, *c, *d;
+
+    (void)state;
+    a = NODE(g, "Exp", "a", NODE(g, "Add", "p", x, FLOATS(g, SHAPE(3), 1, 2, 3)));
+    b = NODE(g, "Exp", "b", NODE(g, "Add", "q", x, FLOATS(g, SHAPE(3), 1, 2, 3)));
+    c = NODE(g, "Exp", "c",
+             NODE(g, "Add", "r", x, FLOATS(g, SHAPE(1, 3), 1, 2, 3))); /* other shape */
+    d = NODE(g, "LeakyRelu", "d", x);
+    node_set_float(d->producer, "alpha", 0.5f);
+    output(g, NODE(g, "Sum", "sum", a, b, c, d, NODE(g, "LeakyRelu", "e", x)));
+    keeps_result(j, "merge", 1 + 2); /* the constant, Add, Exp */
+    assert_int_equal(count_op(g, "Exp"), 2);
+    assert_int_equal(count_op(g, "LeakyRelu"), 2); /* another alpha */
+    END_JOB(j);
+}
+
+static void test_merge_outputs(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3));
+
+    (void)state;
+    outputs(g, 2, (struct value *[]){NODE(g, "Exp", "a", x), NODE(g, "Exp", "b", x)});
+    infer_graph(g);
+    assert_int_equal(run(j, "merge"), 1);
+    assert_ptr_equal(g->outputs[0], g->outputs[1]);
+    assert_string_equal(g->output_names[1], "b");
+    END_JOB(j);
+}
+
+/* ---- batchnorm ---- */
+
+static struct value *weights(struct graph *g, struct shape shape, float first)
+{
+    float list[256];
+
+    for (int i = 0; i < (int)shape_count(&shape); i++)
+        list[i] = first + 0.25f * (float)(i % 7) - 0.1f * (float)(i % 5);
+    return floats(g, "w", shape, list);
+}
+
+static struct value *batchnorm(struct graph *g, struct value *x, int channels)
+{
+    float list[4][8];
+    struct value *in[5] = {x, NULL, NULL, NULL, NULL};
+
+    for (int i = 0; i < channels; i++) {
+        list[0][i] = 1.5f - (float)i;
+        list[1][i] = 0.25f * (float)i;
+        list[2][i] = -0.5f + (float)i;
+        list[3][i] = 0.125f + (float)i;
+    }
+    for (int i = 0; i < 4; i++)
+        in[i + 1] = floats(g, "p", SHAPE(channels), list[i]);
+    return node(g, "BatchNormalization", "bn", in, 5);
+}
+
+static void test_batchnorm_conv(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 4, 4)), *y;
+
+    (void)state;
+    y = batchnorm(g, NODE(g, "Conv", "conv", x, weights(g, SHAPE(3, 2, 3, 3), -0.5f)), 3);
+    output(g, y);
+    keeps_result(j, "batchnorm", 1);
+    assert_int_equal(g->node_count, 1);
+    assert_int_equal(g->nodes[0]->input_count, 3); /* a bias came */
+    assert_string_equal(g->outputs[0]->name, "bn");
+    assert_non_null(g->nodes[0]->inputs[1]->constant->deferred); /* a recipe */
+    END_JOB(j);
+}
+
+/* Several constants in a row are rounded once: (w * 3) / 3 is w. */
+static void test_batchnorm_chain(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 4, 4)), *w, *y;
+
+    (void)state;
+    w = weights(g, SHAPE(3, 2, 1, 1), 0.1f);
+    y = NODE(g, "Conv", "conv", x, w, FLOATS(g, SHAPE(3), 0.1f, 0.2f, 0.3f));
+    y = NODE(g, "Mul", "mul", y, FLOATS(g, SHAPE(3, 1, 1), 3, 7, 11));
+    y = NODE(g, "Add", "add", FLOATS(g, SHAPE(1, 3, 1, 1), 1, 2, 3), y);
+    y = NODE(g, "Sub", "sub", y, FLOATS(g, SHAPE(3, 1, 1), 1, 2, 3));
+    y = NODE(g, "Div", "div", y, FLOATS(g, SHAPE(3, 1, 1), 3, 7, 11));
+    y = NODE(g, "Sub", "negate", FLOATS(g, SCALAR, 0.5f), y);
+    output(g, y);
+    keeps_result(j, "batchnorm", 5);
+    assert_int_equal(g->node_count, 1);
+    for (int i = 0; i < 6; i++)
+        assert_true(numbers(j, g->nodes[0]->inputs[1])[i] == -numbers(j, w)[i]);
+    assert_true(numbers(j, g->nodes[0]->inputs[2])[1] == (float)(0.5 - (double)0.2f));
+    END_JOB(j);
+}
+
+static void test_batchnorm_transposed(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 4, 3, 3)), *y;
+
+    (void)state;
+    y = NODE(g, "ConvTranspose", "deconv", x, weights(g, SHAPE(4, 3, 2, 2), 0.3f));
+    node_set_int(y->producer, "group", 2); /* 6 channels: 3 of each group */
+    output(g, batchnorm(g, y, 6));
+    keeps_result(j, "batchnorm", 1);
+    assert_int_equal(g->node_count, 1);
+    END_JOB(j);
+}
+
+static void test_batchnorm_gemm(void **state)
+{
+    for (int transposed = 0; transposed < 2; transposed++) {
+        WITH_JOB(j);
+        struct graph *g = j->graph;
+        struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 4)), *y;
+
+        (void)state;
+        y = NODE(g, "Gemm", "gemm", x, weights(g, transposed ? SHAPE(3, 4) : SHAPE(4, 3), 0.3f),
+                 FLOATS(g, SHAPE(1, 3), 1, 2, 3));
+        node_set_int(y->producer, "transB", transposed);
+        node_set_float(y->producer, "alpha", 0.5f);
+        node_set_float(y->producer, "beta", 2);
+        output(g, batchnorm(g, y, 3));
+        keeps_result(j, "batchnorm", 1);
+        assert_int_equal(g->node_count, 1);
+        END_JOB(j);
+    }
+}
+
+static void test_batchnorm_matmul(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 4)), *y;
+
+    (void)state;
+    y = NODE(g, "MatMul", "product", x, weights(g, SHAPE(4, 3), 0.3f));
+    output(g, batchnorm(g, y, 3));
+    keeps_result(j, "batchnorm", 1);
+    assert_int_equal(g->node_count, 2); /* the shift stays behind */
+    assert_int_equal(count_op(g, "Add"), 1);
+    assert_int_equal(run(j, "batchnorm"), 0);
+    END_JOB(j);
+}
+
+/* O2: shared weights are copied, not changed. */
+static void test_batchnorm_shared_weights(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 4, 4)), *w, *a, *b;
+
+    (void)state;
+    w = weights(g, SHAPE(3, 2, 1, 1), 0.1f);
+    a = batchnorm(g, NODE(g, "Conv", "a", x, w), 3);
+    b = NODE(g, "Conv", "b", x, w);
+    output(g, NODE(g, "Add", "sum", a, b));
+    keeps_result(j, "batchnorm", 1);
+    assert_ptr_equal(b->producer->inputs[1], w);
+    END_JOB(j);
+}
+
+/* O2: the Conv has another reader, or is an output. */
+static void test_batchnorm_read_elsewhere(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 4, 4)), *a, *b;
+
+    (void)state;
+    a = NODE(g, "Conv", "a", x, weights(g, SHAPE(3, 2, 1, 1), 0.1f));
+    b = NODE(g, "Conv", "b", x, weights(g, SHAPE(3, 2, 1, 1), 0.1f));
+    outputs(g, 2, (struct value *[]){NODE(g, "Add", "sum", batchnorm(g, a, 3), a), b});
+    batchnorm(g, b, 3);
+    keeps_result(j, "batchnorm", 0);
+    END_JOB(j);
+}
+
+/* A bare [C] lines up with the last axis; a constant may widen; one may change with the position.
+ */
+static void test_batchnorm_refused(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 3, 3)), *w, *list[5];
+
+    (void)state;
+    w = weights(g, SHAPE(3, 2, 1, 1), 0.1f);
+    list[0] = NODE(g, "Add", "last axis", NODE(g, "Conv", "a", x, w), FLOATS(g, SHAPE(3), 1, 2, 3));
+    list[1] =
+        NODE(g, "Mul", "widens", NODE(g, "Conv", "b", x, w), FLOATS(g, SHAPE(1, 1, 1, 1, 1), 2));
+    list[2] = NODE(g, "Div", "under", FLOATS(g, SCALAR, 2), NODE(g, "Conv", "c", x, w));
+    list[3] = NODE(g, "Add", "too large", NODE(g, "Conv", "d", x, w), FLOATS(g, SCALAR, 1e6f));
+    /* 0.1 * 1e-4 * 1e-4 is below what 16 bits hold, though each constant is not */
+    list[4] = NODE(g, "Mul", "half", NODE(g, "Conv", "e", x, w), FLOATS(g, SCALAR, 1e-4f));
+    list[4] = NODE(g, "Mul", "too small", list[4], FLOATS(g, SCALAR, 1e-4f));
+    list[4] = NODE(g, "Mul", "still too small", list[4], FLOATS(g, SCALAR, 1e4f));
+    outputs(g, 5, list);
+    infer_graph(g);
+    assert_int_equal(run(j, "batchnorm"), 1); /* "half" alone */
+    assert_int_equal(g->node_count, 5 + 6);
+    END_JOB(j);
+}
+
+static void test_batchnorm_training(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 3, 3)), *y;
+
+    (void)state;
+    y = batchnorm(g, NODE(g, "Conv", "a", x, weights(g, SHAPE(3, 2, 1, 1), 0.1f)), 3);
+    node_set_int(y->producer, "training_mode", 1);
+    output(g, y);
+    infer_graph(g);
+    assert_int_equal(run(j, "batchnorm"), 0);
+    END_JOB(j);
+}
+
+static void test_all(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 4, 4)), *y;
+    struct pass_result results[32] = {{0}};
+    int64_t count;
+    int rows = 0;
+
+    (void)state;
+    y = NODE(g, "Conv", "conv", x,
+             NODE(g, "Mul", "w2", weights(g, SHAPE(3, 2, 3, 3), -0.5f), FLOATS(g, SCALAR, 2)));
+    y = batchnorm(g, NODE(g, "Identity", "i", y), 3);
+    output(g, y);
+    infer_graph(g);
+    assert_int_equal(passes_run(g, results) > 0, 1);
+    assert_int_equal(g->node_count, 1);
+    result(j, &count);
+    for (const struct pass *p = pass_rows(); p->name; p++, rows++) {
+        assert_ptr_equal(results[rows].pass, p);
+        assert_true(*p->matches && *p->principle && *p->example);
+    }
+    assert_null(pass_find("nothing"));
+    END_JOB(j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fold_to_nothing),
+        cmocka_unit_test(test_fold_lazily),
+        cmocka_unit_test(test_fold_refused),
+        cmocka_unit_test(test_dead),
+        cmocka_unit_test(test_identity),
+        cmocka_unit_test(test_identity_refused),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_merge_outputs),
+        cmocka_unit_test(test_batchnorm_conv),
+        cmocka_unit_test(test_batchnorm_chain),
+        cmocka_unit_test(test_batchnorm_transposed),
+        cmocka_unit_test(test_batchnorm_gemm),
+        cmocka_unit_test(test_batchnorm_matmul),
+        cmocka_unit_test(test_batchnorm_shared_weights),
+        cmocka_unit_test(test_batchnorm_read_elsewhere),
+        cmocka_unit_test(test_batchnorm_refused),
+        cmocka_unit_test(test_batchnorm_training),
+        cmocka_unit_test(test_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
