@@ -7,8 +7,8 @@
  * Inputs of integers are taken from the first data set as constants where the model would be
  * refused otherwise (axes, shapes … that are model inputs in the test cases).
  *
- * Floats are equal where |a - b| <= 1e-4 + 1e-3 * |b|, everything else where it is the same. Exit
- * status 1 where anything failed.
+ * Floats are equal where |a - b| <= 1e-4 * max(1, largest |b|) + 1e-3 * |b|, everything else where
+ * it is the same. Exit status 1 where anything failed.
  */
 #include "daemon/compiler/graph/reference.h"
 #include "daemon/compiler/model/load.h"
@@ -66,13 +66,17 @@ static void compare(struct context *c, int output, const struct tensor *got,
         return;
     }
     const double *a = tensor_doubles(c, got, &c->arena), *b = tensor_doubles(c, want, &c->arena);
+    double scale = 1;
     bool fails = false;
+    for (int64_t i = 0; i < want->count; i++)
+        if (isfinite(b[i]) && fabs(b[i]) > scale)
+            scale = fabs(b[i]);
     for (int64_t i = 0; i < want->count; i++) {
         double d = fabs(a[i] - b[i]);
 
         if ((isnan(a[i]) && isnan(b[i])) || (isinf(b[i]) && a[i] == b[i]))
             continue;
-        fails = fails || !(d <= 1e-4 + 1e-3 * fabs(b[i]));
+        fails = fails || !(d <= 1e-4 * scale + 1e-3 * fabs(b[i]));
         if (!(d <= worst))
             worst = d;
     }

@@ -16,21 +16,42 @@ static void infer_where(struct node *n)
         infer_output(n, 0, type, &shape);
 }
 
+/* The payload of t in type: constants of different types meet in the one that holds more. */
+static const void *payload_as(struct context *c, const struct tensor *t, enum element_type type,
+                              struct arena *scratch)
+{
+    void *payload;
+
+    if (t->type == type)
+        return tensor_data(c, t, scratch);
+    tensor_new(scratch, type, &t->shape, &payload);
+    if (type_is_real(type)) {
+        payload_store(payload, type, 0, tensor_doubles(c, t, scratch), t->count);
+    } else {
+        const int64_t *x = tensor_integers(c, t, scratch);
+
+        for (int64_t i = 0; i < t->count; i++)
+            payload_set_integer(payload, type, i, x[i]);
+    }
+    return payload;
+}
+
 static bool evaluate_where(struct node *n, struct tensor *const *in, struct tensor **out,
                            struct arena *arena, struct arena *scratch)
 {
     struct context *c = n->graph->context;
     const struct shape *shapes[3] = {&in[0]->shape, &in[1]->shape, &in[2]->shape};
-    size_t size = (size_t)type_bits(n->outputs[0]->type) / 8;
+    enum element_type type = n->outputs[0]->type;
+    size_t size = (size_t)type_bits(type) / 8;
     const unsigned char *condition, *from[2];
     unsigned char *payload;
     struct walk w;
 
-    if (size == 0 || in[1]->type != in[2]->type || in[1]->type != n->outputs[0]->type)
+    if (size == 0)
         return false;
     condition = tensor_data(c, in[0], scratch);
-    from[1] = tensor_data(c, in[1], scratch);
-    from[0] = tensor_data(c, in[2], scratch);
+    from[1] = payload_as(c, in[1], type, scratch);
+    from[0] = payload_as(c, in[2], type, scratch);
     out[0] = output_new(n, 0, arena, (void **)&payload);
     walk_broadcast(&w, &n->outputs[0]->shape, 3, shapes);
     while (walk_next(&w)) {
