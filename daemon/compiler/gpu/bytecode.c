@@ -328,7 +328,7 @@ static struct operand emit_binary(struct emitter *e, const struct expression *x,
         return emit_sum(e, x, want, masked);
     /* The block lies in one band: its first cell speaks for all. */
     if (x->sign == SIGN_DIVIDE && of_int && !x->varying && x->part[0]->varying) {
-        struct operand first = {(int16_t)shape_axis(e->flat, x->part[0]), false};
+        struct operand first = {(int16_t)cell_axis(e->flat, x->part[0]), false};
         return binary(e, OP_DIVIDE_INT, x, first, scalar(e, x->part[1]), want, masked);
     }
     struct operand a = scalar(e, x->part[0]);

@@ -1,7 +1,7 @@
 #include "daemon/compiler/gpu/shape.h"
 #include <string.h>
 
-int shape_axis(const struct flat *f, const struct expression *e)
+int cell_axis(const struct flat *f, const struct expression *e)
 {
     while (e != NULL && e->kind == EXPRESSION_LOCAL && !f->locals[e->slot].assigned)
         e = f->locals[e->slot].start;
@@ -42,7 +42,7 @@ static void collect(const struct flat *f, const struct expression *e, struct div
         collect(f, e->part[i], axis);
     if (e->kind == EXPRESSION_BINARY && e->sign == SIGN_DIVIDE && e->type == KERNEL_INT &&
         e->part[1]->kind == EXPRESSION_INT) {
-        int of = shape_axis(f, e->part[0]);
+        int of = cell_axis(f, e->part[0]);
         if (of >= 0)
             keep(&axis[of], e->part[1]->integer);
     }
@@ -140,7 +140,7 @@ static bool mark(struct marker *m, struct expression *e)
         varying = m->varying[e->slot];
     else if (varying && e->kind == EXPRESSION_BINARY && e->sign == SIGN_DIVIDE &&
              e->type == KERNEL_INT && e->part[1]->kind == EXPRESSION_INT) {
-        int axis = shape_axis(m->flat, e->part[0]);
+        int axis = cell_axis(m->flat, e->part[0]);
         if (axis >= 0 && constant_in_block(m->shape, axis, e->part[1]->integer))
             varying = false;
     }
@@ -216,7 +216,7 @@ static int stride(const struct shape *shape, const struct flat *f, const struct 
     int a = stride(shape, f, e->part[0], depth + 1), b = stride(shape, f, e->part[1], depth + 1);
     bool literal = e->part[1]->kind == EXPRESSION_INT;
     if (e->sign == SIGN_REMAINDER && literal) {
-        int axis = shape_axis(f, e->part[0]);
+        int axis = cell_axis(f, e->part[0]);
         return axis >= 0 && constant_in_block(shape, axis, e->part[1]->integer) ? axis == 0 : -1;
     }
     if (a < 0 || b < 0)

@@ -28,7 +28,7 @@ int shape_candidates(const struct flat *f, int width, int height,
 void shape_mark(struct arena *arena, const struct shape *shape, struct flat *f, bool *varying);
 
 /* 0 for id.x, 1 for id.y, also through a local that only ever holds it; else -1. */
-int shape_axis(const struct flat *f, const struct expression *e);
+int cell_axis(const struct flat *f, const struct expression *e);
 /* By how much an int grows from a lane to the next within a row: 0, 1, … or -1 where unknown. */
 int shape_stride(const struct shape *shape, const struct flat *f, const struct expression *e);
 
