@@ -297,6 +297,7 @@ static void check_steps(struct program *p, struct refusal *r, struct method *run
 {
     int steps = p->step_count, stride = steps / SINGLE_STEPS + 1;
     if (draw(p, r, run, 0, INT32_MAX).count != steps || draw(p, r, run, steps, 1).count != 0 ||
+        (steps > 0 && draw(p, r, run, steps - 1, INT32_MAX).count != 1) ||
         draw(p, r, run, -1, 1).count != 0 || draw(p, r, run, 0, 0).count != 0)
         refuse(r, run->line, run->column, "%s does not ignore numbers out of range", run->name);
     for (int i = 0; i < steps; i = i == steps - 1 || i + stride < steps ? i + stride : steps - 1) {

@@ -20,6 +20,7 @@ struct simulation {
     struct surface *surfaces; /* by buffer */
     struct payload *payloads; /* by texture */
     bool (*execute)(struct machine *);
+    int shape; /* number that is wanted, -1 for the cheapest */
 };
 
 struct simulation *simulation_new(struct context *c, struct program *p, enum rounding rounding)
@@ -41,12 +42,20 @@ struct simulation *simulation_new(struct context *c, struct program *p, enum rou
             s->surfaces[i].plane[k] = all + SHAPE_LANES;
         }
     }
+    simulation_choose(s, -1, true);
+    return s;
+}
+
+void simulation_choose(struct simulation *s, int shape, bool wide)
+{
+    s->shape = shape;
     s->execute = execute_block_plain;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2"))
+    if (wide && __builtin_cpu_supports("avx2"))
         s->execute = execute_block_avx2;
+#else
+    (void)wide;
 #endif
-    return s;
 }
 
 void simulation_free(struct simulation *s)
@@ -296,6 +305,8 @@ static struct bytecode *compile(struct simulation *s, struct arena *scratch,
         return NULL;
     int count = shape_candidates(flat, to->width, to->height, shapes);
     for (int i = 0; i < count; i++) {
+        if (s->shape >= 0 && s->shape % count != i)
+            continue;
         struct bytecode *code = bytecode_emit(scratch, flat, &shapes[i]);
         if (code != NULL && (best == NULL || code->nanoseconds < best->nanoseconds))
             best = code;

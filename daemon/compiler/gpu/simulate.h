@@ -64,4 +64,9 @@ bool simulation_set_tokens(struct simulation *s, int input, const int32_t *ids, 
  * first fault; the destination of that step is then undefined. */
 bool simulation_run(struct simulation *s, int first, int count, struct simulation_error *error);
 
+/* For tests: results may depend neither on the blocks that cells are grouped in nor on the
+ * processor. Takes shape number `shape` (modulo how many a kernel has; -1: the cheapest) and, unless
+ * `wide`, only instructions that every processor has. */
+void simulation_choose(struct simulation *s, int shape, bool wide);
+
 #endif
