@@ -228,17 +228,20 @@ void build_initializers(struct builder *b, struct body *body, const Onnx__Graph 
 
     for (size_t i = 0; i < graph->n_initializer; i++) {
         const Onnx__Tensor *t = graph->initializer[i];
+        struct tensor *made;
 
         context_poll(b->c);
-        add_initializer(b, body, label_from(t->name), unpack_tensor(&b->unpacker, t, &code, &why),
-                        code, why);
+        made = unpack_tensor(&b->unpacker, t, &code, &why);
+        add_initializer(b, body, label_from(t->name), made, code, why);
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
         const Onnx__SparseTensor *t = graph->sparse_initializer[i];
         struct label label = t->values ? label_from(t->values->name) : label_of("");
+        struct tensor *made;
 
         context_poll(b->c);
-        add_initializer(b, body, label, unpack_sparse(&b->unpacker, t, &code, &why), code, why);
+        made = unpack_sparse(&b->unpacker, t, &code, &why);
+        add_initializer(b, body, label, made, code, why);
     }
 }
 
