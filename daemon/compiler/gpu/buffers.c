@@ -1,8 +1,9 @@
 #include "daemon/compiler/gpu/plan.h"
 
 /*
- * Lifetimes end to end: a buffer's storage is free again after the last step that reads it, and the next inner buffer
- * of the same size takes it. The step that reads a buffer never writes it: its destination may be no argument.
+ * Lifetimes end to end: a buffer's storage is free again after the last step that reads it, and the
+ * next inner buffer of the same size takes it. The step that reads a buffer never writes it: its
+ * destination may be no argument.
  */
 void plan_buffers(struct plan *p)
 {

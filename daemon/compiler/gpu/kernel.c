@@ -315,10 +315,10 @@ const struct index *kernel_constant(struct kernel *k, int64_t number)
     return index_constant(k->pool, number);
 }
 
-struct elements elements_along(struct kernel *k, const struct index *const *at, int axes, int axis,
-                               int count)
+struct lanes lanes_along(struct kernel *k, const struct index *const *at, int axes, int axis,
+                         int count)
 {
-    struct elements e = {.count = count};
+    struct lanes e = {.count = count};
 
     for (int j = 0; j < count; j++)
         for (int a = 0; a < axes; a++)
@@ -449,8 +449,7 @@ static void limit_index(struct kernel *k, const struct shape *s, int packed,
     }
 }
 
-static void read_buffer(struct kernel *k, struct value *v, const struct elements *e,
-                        const char **out)
+static void read_buffer(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     const struct spot *spot = spot_of(v);
     const struct layout *l = &spot->layout;
@@ -600,7 +599,7 @@ void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
         out[j] = kernel_text(k, "%s.%c", name, (w->texture ? "rgba" : "xyzw")[j]);
 }
 
-static void read_constant(struct kernel *k, struct value *v, const struct elements *e,
+static void read_constant(struct kernel *k, struct value *v, const struct lanes *e,
                           const char **out)
 {
     struct tensor *t = v->constant;
@@ -667,10 +666,9 @@ static bool same_texts(const char *const (*operands)[4], int count, int a, int b
     return true;
 }
 
-static void read_value(struct kernel *k, struct value *v, const struct elements *e,
-                       const char **out);
+static void read_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out);
 
-static void read_expression(struct kernel *k, struct value *v, const struct elements *e,
+static void read_expression(struct kernel *k, struct value *v, const struct lanes *e,
                             const char **out)
 {
     struct node *n = v->producer;
@@ -686,7 +684,7 @@ static void read_expression(struct kernel *k, struct value *v, const struct elem
             return;
     }
     for (int i = 0; i < n->input_count; i++) {
-        struct elements operand = {.count = e->count};
+        struct lanes operand = {.count = e->count};
 
         if (!n->inputs[i])
             continue;
@@ -706,10 +704,7 @@ static void read_expression(struct kernel *k, struct value *v, const struct elem
         }
         for (int i = 0; i < n->input_count; i++)
             row[i] = operands[i][j];
-        if (n->op->functions->express)
-            out[j] = n->op->functions->express(k, n, row);
-        else
-            out[j] = kernel_format(k, n->op->functions->expression, row);
+        out[j] = n->op->functions->express(k, n, row);
         /* Long or needed again: a name of its own. */
         if (readers > 1 || strlen(out[j]) > 72)
             out[j] = kernel_local(k, "v", out[j]);
@@ -728,7 +723,7 @@ static bool same_conditions(const struct piece *a, const struct piece *b)
 static void read_piece(struct kernel *k, struct node *n, const struct access *const *access,
                        int piece, const int *lanes, int count, const char **out)
 {
-    struct elements e = {.count = count};
+    struct lanes e = {.count = count};
     const struct piece *first = &access[lanes[0]]->pieces[piece];
     const char *texts[4];
 
@@ -785,7 +780,7 @@ static void read_pieces(struct kernel *k, struct node *n, const struct access *c
         out[lanes[j]] = names[j];
 }
 
-static void read_view(struct kernel *k, struct value *v, const struct elements *e, const char **out)
+static void read_view(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     struct node *n = v->producer;
     const struct access *access[4];
@@ -820,7 +815,7 @@ static void read_view(struct kernel *k, struct value *v, const struct elements *
 }
 
 /* What the root of this very step computed: it is in registers. */
-static bool read_root(struct kernel *k, struct value *v, const struct elements *e, const char **out)
+static bool read_root(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     if (!k->lowered || v != k->step->root->outputs[k->step->root_output])
         return false;
@@ -838,7 +833,7 @@ static bool read_root(struct kernel *k, struct value *v, const struct elements *
 }
 
 /* v from what its node reads, wherever v itself lies. */
-static void compute_value(struct kernel *k, struct value *v, const struct elements *e,
+static void compute_value(struct kernel *k, struct value *v, const struct lanes *e,
                           const char **out)
 {
     if (read_root(k, v, e, out))
@@ -849,8 +844,7 @@ static void compute_value(struct kernel *k, struct value *v, const struct elemen
         read_expression(k, v, e, out);
 }
 
-static void read_value(struct kernel *k, struct value *v, const struct elements *e,
-                       const char **out)
+static void read_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     context_poll(k->context);
     if (v->constant) {
@@ -874,7 +868,7 @@ static void read_value(struct kernel *k, struct value *v, const struct elements 
     BUG(k->context, "value %s is read but lies nowhere", v->name);
 }
 
-void kernel_read(struct kernel *k, struct value *v, const struct elements *e, int zero_axis,
+void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int zero_axis,
                  const char **out)
 {
     read_value(k, v, e, out);
@@ -1035,7 +1029,7 @@ static void kernel_cell(struct kernel *k, const struct layout *l, const struct s
         at[l->packed] = index_times(k->pool, *group, 4);
         k->out.count = 4;
     }
-    k->out = elements_along(k, at, s->axes, l->packed, k->out.count);
+    k->out = lanes_along(k, at, s->axes, l->packed, k->out.count);
 }
 
 struct kernel_text *kernel_write(struct plan *p, struct step *step)
@@ -1125,7 +1119,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     return text;
 }
 
-int64_t kernel_cost(struct kernel *planning, struct value *v, const struct elements *e)
+int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes *e)
 {
     const char *out[4];
     struct kernel_state *s = state_of(planning);

@@ -12,7 +12,7 @@
 #include "daemon/compiler/gpu/view.h"
 
 /* Up to four elements of one value. */
-struct elements {
+struct lanes {
     int count;
     const struct index *at[4][MAX_AXES];
 };
@@ -49,7 +49,7 @@ struct kernel {
     bool planning;   /* text is thrown away: only fetches are counted */
     int64_t fetches; /* so far, planning */
 
-    struct elements out;       /* the elements that this invocation computes, of step->result */
+    struct lanes out;          /* the elements that this invocation computes, of step->result */
     struct value **parameters; /* buffers read, in order of parameters */
     int parameter_count, parameter_room;
     struct weights **weights;
@@ -97,14 +97,14 @@ bool text_is_atom(const char *text);
 /* ---- elements ---- */
 const struct index *kernel_constant(struct kernel *k, int64_t number);
 /* count elements that differ along axis only: at[] + 0 … count - 1. */
-struct elements elements_along(struct kernel *k, const struct index *const *at, int axes, int axis,
-                               int count);
+struct lanes lanes_along(struct kernel *k, const struct index *const *at, int axes, int axis,
+                         int count);
 /* The range that index is known to have here, conditions counted in. */
 void kernel_range(struct kernel *k, const struct index *index, int64_t *lo, int64_t *hi);
 /* Expressions of elements of v. Writes fetches and whatever else is needed before the present line.
  * Elements beyond v's extents (the tail of a group of four) are some finite number or, with
  * zero_axis >= 0, beyond that axis exactly 0. */
-void kernel_read(struct kernel *k, struct value *v, const struct elements *e, int zero_axis,
+void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int zero_axis,
                  const char **out);
 /* The index of input slot that broadcasting (right-aligned) pairs with element at[] of a value of
  * shape s. */
@@ -150,6 +150,6 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step);
  * kernel_cost() about. */
 struct kernel *kernel_planning(struct plan *p);
 /* Texture fetches that elements of v take. */
-int64_t kernel_cost(struct kernel *planning, struct value *v, const struct elements *e);
+int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes *e);
 
 #endif

@@ -1,20 +1,22 @@
 /*
  * From a graph to steps: what is computed together, what gets a texture, and how it lies in it.
  *
- * 1. Every ROLE_STEP operator gets a step. An elementwise operator joins the step that computes one of its
- *    operands, where nobody else reads that operand: it then works on registers.
- * 2. Every other elementwise operator, and every view, is computed by its readers, unless a texture of its own is
- *    cheaper in all: elements times fetches, against one draw more.
- * 3. Layouts: at the model's edge they are given; inside, the packed axis that costs the readers least.
+ * 1. Every ROLE_STEP operator gets a step. An elementwise operator joins the step that computes one
+ * of its operands, where nobody else reads that operand: it then works on registers.
+ * 2. Every other elementwise operator, and every view, is computed by its readers, unless a texture
+ * of its own is cheaper in all: elements times fetches, against one draw more.
+ * 3. Layouts: at the model's edge they are given; inside, the packed axis that costs the readers
+ * least.
  * 4. Kernels are written, and with them it is known what each step reads: that gives the order.
  */
 #include "daemon/compiler/gpu/kernel.h"
-#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* Costs, in fetches of one cell. A draw is worth as many as a mid-range card fetches in the time of one. */
+/* Costs, in fetches of one cell. A draw is worth as many as a mid-range card fetches in the time of
+ * one. */
 enum { COST_FETCH = 4, COST_OPERATION = 1, COST_DRAW = 50000, MOST_READ_BUFFERS = 8 };
 
 static const struct operator_functions *functions_of(const struct node *n)
@@ -29,7 +31,7 @@ static bool node_supported(struct node *n)
     const struct operator_functions *f = n->op ? n->op->functions : NULL;
     struct place place = node_place(n);
 
-    if (f && ((f->role == ROLE_ELEMENTWISE && (f->expression || f->express)) ||
+    if (f && ((f->role == ROLE_ELEMENTWISE && is_expressed(n)) ||
               (f->role == ROLE_VIEW && f->view) || (f->role == ROLE_STEP && f->lower)))
         return true;
     diagnose(n->graph->context, &place, TUKI0110, NULL,
@@ -217,7 +219,7 @@ static void assign_roles(struct plan *p)
 /* ---- costs ---- */
 
 /* Four elements of v along axis, in the midst of the others. */
-static struct elements sample_elements(struct kernel *k, const struct value *v, int axis)
+static struct lanes sample_elements(struct kernel *k, const struct value *v, int axis)
 {
     const struct index *at[MAX_AXES];
 
@@ -228,12 +230,12 @@ static struct elements sample_elements(struct kernel *k, const struct value *v, 
             at[a] = extent == 1 ? kernel_constant(k, 0)
                                 : index_variable(k->pool, kernel_text(k, "s%d", a), 0, extent - 1);
         else
-            at[a] = extent <= 4
-                        ? kernel_constant(k, 0)
-                        : index_times(k->pool, index_variable(k->pool, "q", 0, (extent - 1) / 4), 4);
+            at[a] = extent <= 4 ? kernel_constant(k, 0)
+                                : index_times(k->pool,
+                                              index_variable(k->pool, "q", 0, (extent - 1) / 4), 4);
     }
     int64_t extent = axis < 0 ? 1 : v->shape.dim[axis];
-    return elements_along(k, at, v->shape.axes, axis, extent < 4 ? (int)extent : 4);
+    return lanes_along(k, at, v->shape.axes, axis, extent < 4 ? (int)extent : 4);
 }
 
 /* Which axis of its operand in slot a reader goes along in fours; -1 where it does not care. */
@@ -260,8 +262,8 @@ static int64_t reuse_of(const struct node *n, int slot)
     return reads > 1 ? reads : 1;
 }
 
-/* Fetches of the readers of target, beneath v on the way from target to its readers. Adds the fetches that reading v
- * like its readers do costs, given where everything lies now. */
+/* Fetches of the readers of target, beneath v on the way from target to its readers. Adds the
+ * fetches that reading v like its readers do costs, given where everything lies now. */
 static double reading_cost(struct plan *p, struct kernel *k, struct value *v, struct value *target,
                            int depth)
 {
@@ -284,7 +286,7 @@ static double reading_cost(struct plan *p, struct kernel *k, struct value *v, st
         struct value *out = r->outputs[0];
         if (functions_of(r)->role == ROLE_STEP) {
             int axis = wanted_axis(r, slot);
-            struct elements e = sample_elements(k, v, axis >= 0 ? axis : last_long_axis(&v->shape));
+            struct lanes e = sample_elements(k, v, axis >= 0 ? axis : last_long_axis(&v->shape));
 
             total += (double)kernel_cost(k, v, &e) * (double)reuse_of(r, slot) *
                      (double)shape_count(&v->shape) / e.count;
@@ -301,14 +303,15 @@ static double reading_cost(struct plan *p, struct kernel *k, struct value *v, st
                 axis = wanted_axis(spot->step->root, -1);
             if (axis < 0 || axis >= out->shape.axes)
                 axis = last_long_axis(&out->shape);
-            struct elements e = sample_elements(k, out, axis), operand = {.count = e.count};
+            struct lanes e = sample_elements(k, out, axis), operand = {.count = e.count};
             if (functions_of(r)->role == ROLE_VIEW) {
                 total += (double)kernel_cost(k, v, &e) * (double)shape_count(&out->shape) / e.count;
                 continue;
             }
             for (int j = 0; j < e.count; j++)
                 broadcast_index(k, &v->shape, &out->shape, e.at[j], operand.at[j]);
-            total += (double)kernel_cost(k, v, &operand) * (double)shape_count(&out->shape) / e.count;
+            total +=
+                (double)kernel_cost(k, v, &operand) * (double)shape_count(&out->shape) / e.count;
         }
     }
     return total;
@@ -395,7 +398,8 @@ static void store_where_cheaper(struct plan *p)
                 continue;
             /* Layouts are not chosen yet: assume that what is stored can be fetched in fours. */
             double cells = (double)shape_count(&v->shape) / 4;
-            double each = COST_OPERATION * 4.0 * (double)operations(v, 0) + COST_FETCH * (buffers ? buffers : 1);
+            double each = COST_OPERATION * 4.0 * (double)operations(v, 0) +
+                          COST_FETCH * (buffers ? buffers : 1);
             if (functions_of(n)->role == ROLE_VIEW && functions_of(n)->gathers &&
                 functions_of(n)->gathers(n, o))
                 each += 3.0 * COST_FETCH;
@@ -411,8 +415,9 @@ static void store_where_cheaper(struct plan *p)
 
 static bool is_line_operator(const struct node *n)
 {
-    static const char *const names[] = {"Conv",        "ConvTranspose",     "MaxPool", "AveragePool", "LpPool",
-                                        "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", NULL};
+    static const char *const names[] = {
+        "Conv",          "ConvTranspose",     "MaxPool",      "AveragePool", "LpPool",
+        "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", NULL};
 
     if (!n->inputs[0] || n->inputs[0]->shape.axes != 3)
         return false;
@@ -424,8 +429,8 @@ static bool is_line_operator(const struct node *n)
 
 static bool is_looked_through(const struct node *n)
 {
-    return functions_of(n)->role == ROLE_ELEMENTWISE || !strcmp(n->op->name, "BatchNormalization") ||
-           !strcmp(n->op->name, "Pad");
+    return functions_of(n)->role == ROLE_ELEMENTWISE ||
+           !strcmp(n->op->name, "BatchNormalization") || !strcmp(n->op->name, "Pad");
 }
 
 /* Whether a 1-D convolution or pooling is the first reader of a model input. */
@@ -464,11 +469,12 @@ static bool output_is_line(const struct value *v)
     return false;
 }
 
-static void too_large(struct plan *p, const struct place *place, const struct shape *s, int64_t width,
-                      int64_t height)
+static void too_large(struct plan *p, const struct place *place, const struct shape *s,
+                      int64_t width, int64_t height)
 {
     diagnose(p->context, place, TUKI0134, NULL,
-             "its texture for shape %s would be %" PRId64 " by %" PRId64 " cells; at most 16384 are possible",
+             "its texture for shape %s would be %" PRId64 " by %" PRId64
+             " cells; at most 16384 are possible",
              shape_text(&p->context->arena, s), width, height);
 }
 
@@ -476,8 +482,8 @@ static bool edge_layout(struct plan *p, const struct place *place, const struct 
                         struct layout *l)
 {
     if (shape_count(s) == 0) {
-        diagnose(p->context, place, TUKI0134, "Export with a shape that has elements", "shape %s has no elements",
-                 shape_text(&p->context->arena, s));
+        diagnose(p->context, place, TUKI0134, "Export with a shape that has elements",
+                 "shape %s has no elements", shape_text(&p->context->arena, s));
         return false;
     }
     layout_edge(s, line, l);
@@ -491,8 +497,15 @@ static int buffer_new(struct plan *p, enum buffer_kind kind, int number, struct 
                       const struct layout *l)
 {
     APPEND(&p->context->arena, p->buffers, p->buffer_count, p->buffer_room) =
-        (struct buffer){.kind = kind, .number = number, .value = v, .width = l->width, .height = l->height,
-                        .half = true, .written = -1, .last_read = -1, .storage = -1};
+        (struct buffer){.kind = kind,
+                        .number = number,
+                        .value = v,
+                        .width = l->width,
+                        .height = l->height,
+                        .half = true,
+                        .written = -1,
+                        .last_read = -1,
+                        .storage = -1};
     return p->buffer_count - 1;
 }
 
@@ -566,10 +579,11 @@ static bool place_inner(struct plan *p, struct kernel *k, struct step *s)
         /* Writing costs too: cells that are not full, and fetching what it is computed from. */
         double cost = reading_cost(p, k, v, v, 0) + (double)(l.width * l.height);
         if (!s->root) {
-            struct elements e = sample_elements(k, v, axis);
+            struct lanes e = sample_elements(k, v, axis);
             enum placement was = spot->placement;
 
-            spot->placement = functions_of(v->producer)->role == ROLE_VIEW ? PLACED_VIEW : PLACED_INLINE;
+            spot->placement =
+                functions_of(v->producer)->role == ROLE_VIEW ? PLACED_VIEW : PLACED_INLINE;
             cost += (double)kernel_cost(k, v, &e) * (double)(l.width * l.height);
             spot->placement = was;
         }
@@ -580,7 +594,8 @@ static bool place_inner(struct plan *p, struct kernel *k, struct step *s)
     }
     if (best == INFINITY && !shape_count(&v->shape)) {
         diagnose(p->context, &place, TUKI0134, "Export with a shape that has elements",
-                 "its output of shape %s has no elements", shape_text(&p->context->arena, &v->shape));
+                 "its output of shape %s has no elements",
+                 shape_text(&p->context->arena, &v->shape));
         return false;
     }
     if (best == INFINITY && (v->shape.axes == 0 || shape_count(&v->shape) == 1)) {
@@ -598,7 +613,8 @@ static bool place_inner(struct plan *p, struct kernel *k, struct step *s)
 
 /* ---- order ---- */
 
-/* Steps in an order in which each stands after those that write what it reads; otherwise as they were made. */
+/* Steps in an order in which each stands after those that write what it reads; otherwise as they
+ * were made. */
 static void order_steps(struct plan *p)
 {
     struct context *c = p->context;
@@ -648,7 +664,8 @@ static void write_kernels(struct plan *p)
         s->text = kernel_write(p, s);
         for (int k = 0; k < s->text->parameter_count; k++)
             if (s->text->parameters[k].kind == PARAMETER_BUFFER)
-                APPEND(&c->arena, s->reads, s->read_count, s->read_room) = s->text->parameters[k].value;
+                APPEND(&c->arena, s->reads, s->read_count, s->read_room) =
+                    s->text->parameters[k].value;
     }
 }
 
@@ -686,7 +703,8 @@ struct plan *plan_graph(struct graph *g)
         struct step *s = p->steps[i];
 
         if (s->buffer < 0)
-            spot_of(s->value)->buffer = s->buffer = buffer_new(p, BUFFER_INNER, 0, s->value, &s->layout);
+            spot_of(s->value)->buffer = s->buffer =
+                buffer_new(p, BUFFER_INNER, 0, s->value, &s->layout);
     }
     write_kernels(p);
     order_steps(p);

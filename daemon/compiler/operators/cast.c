@@ -1,4 +1,5 @@
 /* Cast and CastLike: the same elements in another type. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 
@@ -56,6 +57,6 @@ static bool evaluate_cast(struct node *n, struct tensor *const *in, struct tenso
 }
 
 const struct operator_functions cast_functions = {
-    .role = ROLE_ELEMENTWISE, .infer = infer_cast, .evaluate = evaluate_cast};
+    .role = ROLE_ELEMENTWISE, .express = express_elementwise, .infer = infer_cast, .evaluate = evaluate_cast};
 const struct operator_functions cast_like_functions = {
-    .role = ROLE_ELEMENTWISE, .infer = infer_cast_like, .evaluate = evaluate_cast};
+    .role = ROLE_ELEMENTWISE, .express = express_elementwise, .infer = infer_cast_like, .evaluate = evaluate_cast};

@@ -1,4 +1,5 @@
 /* Concat and Split: parts of one axis. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/concat.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
@@ -108,7 +109,7 @@ static bool concat_evaluate(struct node *n, struct tensor *const *in, struct ten
 }
 
 const struct operator_functions concat_functions = {
-    .role = ROLE_VIEW, .infer = concat_infer, .evaluate = concat_evaluate};
+    .role = ROLE_VIEW, .view = view_concat, .infer = concat_infer, .evaluate = concat_evaluate};
 
 /* ---- Split ---- */
 
@@ -222,4 +223,4 @@ static bool split_evaluate(struct node *n, struct tensor *const *in, struct tens
 }
 
 const struct operator_functions split_functions = {
-    .role = ROLE_VIEW, .upgrade = split_upgrade, .infer = split_infer, .evaluate = split_evaluate};
+    .role = ROLE_VIEW, .view = view_split, .upgrade = split_upgrade, .infer = split_infer, .evaluate = split_evaluate};

@@ -1,4 +1,5 @@
 /* Conv and ConvTranspose of any number of spatial axes. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
@@ -217,6 +218,6 @@ static bool evaluate_conv_transpose(struct node *n, struct tensor *const *in, st
 }
 
 const struct operator_functions conv_functions = {
-    .role = ROLE_STEP, .infer = infer_conv, .evaluate = evaluate_conv};
+    .role = ROLE_STEP, .lower = lower_conv, .packed = packed_channels, .reuse = reuse_conv, .infer = infer_conv, .evaluate = evaluate_conv};
 const struct operator_functions conv_transpose_functions = {
-    .role = ROLE_STEP, .infer = infer_conv_transpose, .evaluate = evaluate_conv_transpose};
+    .role = ROLE_STEP, .lower = lower_conv_transpose, .packed = packed_channels, .reuse = reuse_conv_transpose, .infer = infer_conv_transpose, .evaluate = evaluate_conv_transpose};

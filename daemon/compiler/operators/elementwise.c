@@ -1,3 +1,4 @@
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <math.h>
@@ -307,7 +308,7 @@ static bool evaluate_elementwise(struct node *n, struct tensor *const *in, struc
 
 #define ELEMENTWISE(name, prefix, operands, numbers, result, first, second, r, w)                  \
     const struct operator_functions prefix##_functions = {                                         \
-        .role = ROLE_ELEMENTWISE, .infer = infer_elementwise, .evaluate = evaluate_elementwise};
+        .role = ROLE_ELEMENTWISE, .express = express_elementwise, .clamp = clamp_unary, .infer = infer_elementwise, .evaluate = evaluate_elementwise};
 #include "daemon/compiler/operators/elementwise.def"
 #undef ELEMENTWISE
 
@@ -372,7 +373,7 @@ static bool evaluate_clip(struct node *n, struct tensor *const *in, struct tenso
     return true;
 }
 
-const struct operator_functions clip_functions = {.role = ROLE_ELEMENTWISE,
+const struct operator_functions clip_functions = {.role = ROLE_ELEMENTWISE, .express = express_elementwise, .clamp = clamp_clip,
                                                   .upgrade = upgrade_clip,
                                                   .infer = infer_clip,
                                                   .evaluate = evaluate_clip};

@@ -1,5 +1,6 @@
 /* Elements chosen by index tensors: the Gather and Scatter families, OneHot, Compress, NonZero,
  * Unique, TopK. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
 #include <inttypes.h>
@@ -100,7 +101,7 @@ static bool gather_evaluate(struct node *n, struct tensor *const *in, struct ten
 }
 
 const struct operator_functions gather_functions = {
-    .role = ROLE_VIEW, .infer = gather_infer, .evaluate = gather_evaluate};
+    .role = ROLE_VIEW, .view = view_gather, .infer = gather_infer, .evaluate = gather_evaluate};
 
 /* ---- GatherElements, ScatterElements ---- */
 

@@ -59,7 +59,10 @@ int64_t reuse_resample(const struct node *n, int input);
 /* lower_elementwise.c */
 const char *express_elementwise(struct kernel *k, const struct node *n,
                                 const char *const *operands);
-bool clamp_relu(const struct node *n, double *lo, double *hi);
+/* Whether there is an expression for n's operator. */
+bool is_expressed(const struct node *n);
+bool clamp_unary(const struct node *n, double *lo,
+                 double *hi); /* Relu, and no other of its family */
 bool clamp_clip(const struct node *n, double *lo, double *hi);
 
 #endif

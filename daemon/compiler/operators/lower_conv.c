@@ -180,7 +180,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         group = c.group == 1 ? kernel_constant(k, 0) : index_div(p, at[1], c.out);
         source[1] = index_add(p, index_times(p, group, c.in), index_times(p, band, 4));
         int count = c.in < 4 ? (int)c.in : 4;
-        struct elements e = elements_along(k, source, x->shape.axes, 1, count);
+        struct lanes e = lanes_along(k, source, x->shape.axes, 1, count);
         for (int j = 0; j < 4; j++)
             in[j] = "0f";
         kernel_read(k, x, &e, c.in % 4 && c.in > 4 ? 1 : -1, in);
@@ -195,7 +195,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
                 multiply_add(k, accumulator[j], in, vectors[j]);
     } else {
         const char *in[4], *vector[4];
-        struct elements e = {.count = 4};
+        struct lanes e = {.count = 4};
 
         for (int j = 0; j < 4; j++) {
             /* Lanes behind the last channel read the last one; their weights are 0. */

@@ -256,12 +256,22 @@ const char *express_elementwise(struct kernel *k, const struct node *n, const ch
     BUG(k->context, "%s has no expression", n->op->name);
 }
 
-bool clamp_relu(const struct node *n, double *lo, double *hi)
+bool is_expressed(const struct node *n)
 {
-    (void)n;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!strcmp(functions[i].op, n->op->name))
+            return true;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!strcmp(texts[i].op, n->op->name))
+            return true;
+    return false;
+}
+
+bool clamp_unary(const struct node *n, double *lo, double *hi)
+{
     *lo = 0;
     *hi = INFINITY;
-    return true;
+    return !strcmp(n->op->name, "Relu");
 }
 
 bool clamp_clip(const struct node *n, double *lo, double *hi)

@@ -95,7 +95,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
     loop = kernel_loop(k, "group", groups);
     sum = index_times(p, loop, 4);
     for (int j = 0; j < lanes; j++) {
-        struct elements e;
+        struct lanes e;
 
         for (int i = 0; i < 4; i++)
             left[j][i] = "0f";
@@ -104,7 +104,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
             memcpy(left[j], left[0], sizeof left[0]);
             continue;
         }
-        e = elements_along(k, source, a->shape.axes, m.sum_a, width);
+        e = lanes_along(k, source, a->shape.axes, m.sum_a, width);
         kernel_read(k, a, &e, m.sum % 4 && m.sum > 4 ? m.sum_a : -1, left[j]);
     }
     if (w) {
@@ -120,7 +120,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
                 kernel_entry(k, w, row, index_plus(p, column, j), right[j]);
     } else {
         for (int i = 0; i < width; i++) {
-            struct elements e = {.count = across ? lanes : 1};
+            struct lanes e = {.count = across ? lanes : 1};
             const char *row[4];
 
             for (int j = 0; j < e.count; j++)

@@ -60,8 +60,8 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
         kernel_end_if(k, open, axes);
     }
     int open = kernel_if(k, inside, axes);
-    struct elements e =
-        elements_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
+    struct lanes e =
+        lanes_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
     kernel_read(k, x, &e, -1, texts);
     for (int j = 0; j < e.count; j++) {
         if (average)

@@ -87,7 +87,7 @@ static void row_loop(struct kernel *k, const struct row *r, const struct index *
         const struct index *group = kernel_loop(k, "q", whole);
 
         at[r->along] = index_times(k->pool, group, 4);
-        struct elements e = elements_along(k, at, s->axes, r->along, 4);
+        struct lanes e = lanes_along(k, at, s->axes, r->along, 4);
         kernel_read(k, r->x, &e, -1, texts);
         body(k, texts, 4, state);
         kernel_end_loop(k, whole);
@@ -95,7 +95,7 @@ static void row_loop(struct kernel *k, const struct row *r, const struct index *
     if (rest) {
         if (r->along >= 0)
             at[r->along] = kernel_constant(k, whole * 4);
-        struct elements e = elements_along(k, at, s->axes, r->along, rest);
+        struct lanes e = lanes_along(k, at, s->axes, r->along, rest);
         kernel_read(k, r->x, &e, -1, texts);
         body(k, texts, rest, state);
     }
@@ -184,7 +184,7 @@ static bool reduce_read(const struct node *n, struct row *r)
 
 /* Four output elements whose rows are read side by side: the axis of x along which they lie, or -1.
  */
-static int side_by_side(struct kernel *k, const struct row *r, const struct elements *starts)
+static int side_by_side(struct kernel *k, const struct row *r, const struct lanes *starts)
 {
     for (int a = 0; a < r->x->shape.axes; a++)
         for (int j = 1; j < k->out.count; j++)
@@ -198,7 +198,7 @@ void lower_reduce(struct kernel *k, const struct node *n)
     struct row r;
     bool keeps = reduce_read(n, &r);
     struct reduce_state state = {.reduction = reduction_of(n)};
-    struct elements starts = {.count = k->out.count};
+    struct lanes starts = {.count = k->out.count};
     const char *inverse = kernel_number(k, 1.0 / (double)r.count);
     int along, lanes = k->out.count;
 
@@ -221,9 +221,9 @@ void lower_reduce(struct kernel *k, const struct node *n)
                                   index_variable(planning->pool, kernel_text(planning, "s%d", a), 0,
                                                  (r.x->shape.dim[a] - 1) / 4),
                                   4);
-        struct elements side = elements_along(planning, at, r.x->shape.axes, along, 4);
+        struct lanes side = lanes_along(planning, at, r.x->shape.axes, along, 4);
         int64_t beside = kernel_cost(planning, r.x, &side);
-        struct elements line = elements_along(planning, at, r.x->shape.axes, r.along, 4);
+        struct lanes line = lanes_along(planning, at, r.x->shape.axes, r.along, 4);
         parallel = beside <= kernel_cost(planning, r.x, &line);
     }
     for (int j = 0; j < lanes; j++)
@@ -232,7 +232,7 @@ void lower_reduce(struct kernel *k, const struct node *n)
         const struct index *at[MAX_AXES];
         const char *texts[4];
         int64_t extents[MAX_AXES];
-        struct elements e = {.count = lanes};
+        struct lanes e = {.count = lanes};
 
         for (int a = 0; a < r.x->shape.axes; a++) {
             extents[a] = r.reduced[a] ? r.x->shape.dim[a] : 1;

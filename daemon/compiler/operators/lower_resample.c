@@ -100,7 +100,7 @@ void lower_resample(struct kernel *k, const struct node *n)
         if (outside)
             kernel_line(k, "%s = Mathf.Max(%s, %s);", outside, outside, entry[3]);
     }
-    struct elements e = elements_along(k, source, s->axes, along, lanes);
+    struct lanes e = lanes_along(k, source, s->axes, along, lanes);
     kernel_read(k, x, &e, -1, texts);
     for (int j = 0; j < lanes; j++)
         kernel_line(k, weight ? "%s += %s * %s;" : "%s += %s;", sums[j], texts[j], weight);

@@ -2,6 +2,7 @@
  * MatMul, Gemm, Det. Source: onnx.ai/onnx/operators, MatMul 13, Gemm 13, Det 22. (Einsum:
  * einsum.c.)
  */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
@@ -225,7 +226,7 @@ static bool evaluate_matmul(struct node *n, struct tensor *const *in, struct ten
 }
 
 const struct operator_functions matmul_functions = {
-    .role = ROLE_STEP, .infer = infer_matmul, .evaluate = evaluate_matmul};
+    .role = ROLE_STEP, .lower = lower_matmul, .packed = packed_matmul, .reuse = reuse_matmul, .infer = infer_matmul, .evaluate = evaluate_matmul};
 
 /* ---- Gemm: alpha * A' * B' + beta * C ---- */
 

@@ -46,9 +46,7 @@ struct operator_functions {
     bool (*evaluate)(struct node *n, struct tensor *const *in, struct tensor **out,
                      struct arena *arena, struct arena *scratch);
 
-    /* ROLE_ELEMENTWISE: the expression of one component over operands {0}, {1} …; or, where
-     * attributes matter, a function that gives it (see gpu/kernel.h). */
-    const char *expression;
+    /* ROLE_ELEMENTWISE: the expression of one component over the operands' (see gpu/kernel.h). */
     const char *(*express)(struct kernel *k, const struct node *n, const char *const *operands);
     /* ROLE_ELEMENTWISE: true where n only limits its first operand to *lo … *hi. */
     bool (*clamp)(const struct node *n, double *lo, double *hi);

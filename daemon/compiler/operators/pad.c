@@ -1,4 +1,5 @@
 /* Pad: every mode, any axes, negative pads. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/pad.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
@@ -154,4 +155,4 @@ static bool pad_evaluate(struct node *n, struct tensor *const *in, struct tensor
 }
 
 const struct operator_functions pad_functions = {
-    .role = ROLE_VIEW, .upgrade = pad_upgrade, .infer = pad_infer, .evaluate = pad_evaluate};
+    .role = ROLE_VIEW, .view = view_pad, .upgrade = pad_upgrade, .infer = pad_infer, .evaluate = pad_evaluate};

@@ -5,6 +5,7 @@
  *
  * Internal form of the reductions: axes are input 1.
  */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
@@ -292,7 +293,7 @@ static bool evaluate_reduce(struct node *n, struct tensor *const *in, struct ten
 }
 
 #define REDUCTION(prefix)                                                                          \
-    const struct operator_functions prefix##_functions = {.role = ROLE_STEP,                       \
+    const struct operator_functions prefix##_functions = {.role = ROLE_STEP, .lower = lower_reduce, .packed = packed_reduce,                       \
                                                           .upgrade = upgrade_reduce,               \
                                                           .infer = infer_reduce,                   \
                                                           .evaluate = evaluate_reduce};

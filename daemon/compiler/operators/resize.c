@@ -1,4 +1,5 @@
 /* Resize, and Upsample as it was before. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/resize.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
@@ -447,7 +448,7 @@ static bool resize_evaluate(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
-const struct operator_functions resize_functions = {.role = ROLE_STEP,
+const struct operator_functions resize_functions = {.role = ROLE_STEP, .lower = lower_resample, .packed = packed_resample, .reuse = reuse_resample,
                                                     .upgrade = resize_upgrade,
                                                     .infer = resize_infer,
                                                     .evaluate = resize_evaluate};

@@ -1,4 +1,5 @@
 /* Operators that only rename, reorder or repeat: element values pass through untouched. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
 #include "daemon/compiler/operators/transpose.h"
@@ -79,7 +80,7 @@ static bool reshape_evaluate(struct node *n, struct tensor *const *in, struct te
 }
 
 const struct operator_functions reshape_functions = {
-    .role = ROLE_VIEW, .infer = reshape_infer, .evaluate = reshape_evaluate};
+    .role = ROLE_VIEW, .view = view_reshape, .infer = reshape_infer, .evaluate = reshape_evaluate};
 
 /* ---- Flatten ---- */
 
@@ -109,7 +110,7 @@ static void flatten_infer(struct node *n)
 }
 
 const struct operator_functions flatten_functions = {
-    .role = ROLE_VIEW, .infer = flatten_infer, .evaluate = reshape_evaluate};
+    .role = ROLE_VIEW, .view = view_reshape, .infer = flatten_infer, .evaluate = reshape_evaluate};
 
 /* ---- Squeeze, Unsqueeze ---- */
 
@@ -155,7 +156,7 @@ static void squeeze_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
-const struct operator_functions squeeze_functions = {.role = ROLE_VIEW,
+const struct operator_functions squeeze_functions = {.role = ROLE_VIEW, .view = view_reshape,
                                                      .upgrade = axes_upgrade,
                                                      .infer = squeeze_infer,
                                                      .evaluate = reshape_evaluate};
@@ -191,7 +192,7 @@ static void unsqueeze_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
-const struct operator_functions unsqueeze_functions = {.role = ROLE_VIEW,
+const struct operator_functions unsqueeze_functions = {.role = ROLE_VIEW, .view = view_reshape,
                                                        .upgrade = axes_upgrade,
                                                        .infer = unsqueeze_infer,
                                                        .evaluate = reshape_evaluate};
@@ -277,7 +278,7 @@ static bool transpose_evaluate(struct node *n, struct tensor *const *in, struct 
 }
 
 const struct operator_functions transpose_functions = {
-    .role = ROLE_VIEW, .infer = transpose_infer, .evaluate = transpose_evaluate};
+    .role = ROLE_VIEW, .view = view_transpose, .infer = transpose_infer, .evaluate = transpose_evaluate};
 
 /* ---- DepthToSpace, SpaceToDepth ---- */
 
@@ -352,9 +353,9 @@ static bool depth_evaluate(struct node *n, struct tensor *const *in, struct tens
 }
 
 const struct operator_functions depth_to_space_functions = {
-    .role = ROLE_VIEW, .infer = depth_infer, .evaluate = depth_evaluate};
+    .role = ROLE_VIEW, .view = view_depth, .infer = depth_infer, .evaluate = depth_evaluate};
 const struct operator_functions space_to_depth_functions = {
-    .role = ROLE_VIEW, .infer = depth_infer, .evaluate = depth_evaluate};
+    .role = ROLE_VIEW, .view = view_depth, .infer = depth_infer, .evaluate = depth_evaluate};
 
 /* ---- Shape, Size ---- */
 
@@ -501,7 +502,7 @@ static bool repeated(struct node *n, struct tensor *const *in, struct tensor **o
 }
 
 const struct operator_functions expand_functions = {
-    .role = ROLE_VIEW, .infer = expand_infer, .evaluate = repeated};
+    .role = ROLE_VIEW, .view = view_expand, .infer = expand_infer, .evaluate = repeated};
 
 static void tile_infer(struct node *n)
 {
@@ -533,7 +534,7 @@ static void tile_infer(struct node *n)
 }
 
 const struct operator_functions tile_functions = {
-    .role = ROLE_VIEW, .infer = tile_infer, .evaluate = repeated};
+    .role = ROLE_VIEW, .view = view_tile, .infer = tile_infer, .evaluate = repeated};
 
 /* ---- Identity, Dropout ---- */
 
@@ -543,7 +544,7 @@ static void identity_infer(struct node *n)
 }
 
 const struct operator_functions identity_functions = {
-    .role = ROLE_VIEW, .infer = identity_infer, .evaluate = reshape_evaluate};
+    .role = ROLE_VIEW, .view = view_reshape, .infer = identity_infer, .evaluate = reshape_evaluate};
 
 /* Before opset 12 there was no training mode: ratio says nothing any more. */
 static void dropout_upgrade(struct graph *g, struct node *n)
@@ -594,7 +595,7 @@ static bool dropout_evaluate(struct node *n, struct tensor *const *in, struct te
     return true;
 }
 
-const struct operator_functions dropout_functions = {.role = ROLE_VIEW,
+const struct operator_functions dropout_functions = {.role = ROLE_VIEW, .view = view_reshape,
                                                      .upgrade = dropout_upgrade,
                                                      .infer = dropout_infer,
                                                      .evaluate = dropout_evaluate};

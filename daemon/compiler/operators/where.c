@@ -1,4 +1,5 @@
 /* Where: an element of one tensor or of the other. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <string.h>
@@ -67,4 +68,4 @@ static bool evaluate_where(struct node *n, struct tensor *const *in, struct tens
 }
 
 const struct operator_functions where_functions = {
-    .role = ROLE_ELEMENTWISE, .infer = infer_where, .evaluate = evaluate_where};
+    .role = ROLE_ELEMENTWISE, .express = express_elementwise, .infer = infer_where, .evaluate = evaluate_where};

@@ -1,0 +1,53 @@
+/*
+ * Operators that only the decompose pass makes: what a row (the axes of attribute axes) has in common.
+ *
+ * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms): the reduced axes become 1, and a last axis of four
+ * holds the numbers (lower_reduce.c says which). Component(s; index): element index of the last axis.
+ */
+#include "daemon/compiler/operators/lower.h"
+
+static void statistics_infer(struct node *n)
+{
+    struct shape s = n->inputs[0]->shape;
+    int count;
+    const int64_t *axes = node_ints(n, "axes", &count);
+
+    if (s.axes < 0 || s.axes == MAX_AXES) {
+        infer_output(n, 0, TYPE_FLOAT32, &shape_unknown);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        s.dim[axes[i]] = 1;
+    s.dim[s.axes++] = 4;
+    infer_output(n, 0, TYPE_FLOAT32, &s);
+}
+
+static void component_infer(struct node *n)
+{
+    struct shape s = n->inputs[0]->shape;
+
+    s.axes--;
+    infer_output(n, 0, TYPE_FLOAT32, &s);
+}
+
+static void component_view(struct kernel *k, const struct node *n, int output, const struct index *const *at,
+                           struct access *access)
+{
+    struct piece *p = access_piece(access, 0);
+    int axes = n->inputs[0]->shape.axes;
+
+    (void)k;
+    (void)output;
+    for (int a = 0; a < axes - 1; a++)
+        p->at[a] = at[a];
+    p->at[axes - 1] = index_constant(access->pool, node_int(n, "index", 0));
+}
+
+const struct operator_functions softmax_statistics_functions = {
+    .role = ROLE_STEP, .infer = statistics_infer, .lower = lower_softmax_statistics, .packed = packed_statistics};
+const struct operator_functions norm_statistics_functions = {
+    .role = ROLE_STEP, .infer = statistics_infer, .lower = lower_norm_statistics, .packed = packed_statistics};
+const struct operator_functions component_functions = {
+    .role = ROLE_VIEW, .infer = component_infer, .view = component_view};
+/* Resize by the nearest element, with what the row Resize says about inputs and attributes. */
+const struct operator_functions resize_nearest_functions = {.role = ROLE_VIEW, .view = view_resize};
