@@ -1,0 +1,432 @@
+/*
+ * The pipeline, as one straight function a model. What a compile does, in order, is compile_model(); the rest of this file
+ * keeps what it found for those who ask.
+ */
+#include "daemon/compiler/compiler.h"
+#include "daemon/compiler/gpu/asset.h"
+#include "daemon/compiler/gpu/csharp.h"
+#include "daemon/compiler/gpu/decompose.h"
+#include "daemon/compiler/gpu/dialect.h"
+#include "daemon/compiler/gpu/plan.h"
+#include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/model/text.h"
+#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/passes/pass.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of one of the models. */
+struct compiled_model {
+    struct model file;
+    struct diagnostics diagnostics;
+    struct model_text *text; /* NULL where it was not made yet */
+    struct plan *plan;       /* NULL where an error was found */
+};
+
+struct compile {
+    struct context c;
+    struct compile_options o;
+    struct files *files;
+    struct compile_cache *cache;
+    struct compiled_model *models;
+    enum compile_status status;
+    struct strbuf text;
+    struct compile_asset *assets;
+    const struct weights **asset_weights;
+    int asset_count, asset_room, weights_room;
+    struct compile_edge *inputs, *outputs;
+    int input_count, input_room, output_count, output_room;
+    struct compile_cost *cost;
+};
+
+static const char *copy(struct arena *a, const char *text, const char *otherwise)
+{
+    return arena_strdup(a, text ? text : otherwise);
+}
+
+struct compile *compile_new(const struct compile_options *options, struct files *files, struct compile_cache *cache,
+                            const atomic_bool *cancel)
+{
+    struct compile *job = calloc(1, sizeof *job);
+
+    if (!job)
+        return NULL;
+    context_init(&job->c, cancel);
+    if (setjmp(job->c.escape)) {
+        compile_free(job);
+        return NULL;
+    }
+    struct arena *a = &job->c.arena;
+    struct compile_options *o = &job->o;
+    char prefix[256];
+    *o = *options;
+    job->files = files;
+    job->cache = cache;
+    o->models = NULL;
+    const char **models = NEW_ARRAY(a, o->model_count + 1, const char *);
+    for (int i = 0; i < o->model_count; i++)
+        models[i] = arena_strdup(a, options->models[i]);
+    o->models = models;
+    const char **outer = NEW_ARRAY(a, o->outer_count + 1, const char *);
+    for (int i = 0; i < o->outer_count; i++)
+        outer[i] = arena_strdup(a, options->outer[i]);
+    o->outer = outer;
+    compile_prefix(o->model_count ? models[0] : "", prefix, sizeof prefix);
+    o->prefix = copy(a, o->prefix, prefix);
+    o->script = copy(a, o->script, o->prefix);
+    o->class_name = copy(a, o->class_name, o->script);
+    o->modifiers = copy(a, o->modifiers, "");
+    o->type_parameters = copy(a, o->type_parameters, "");
+    o->space = copy(a, o->space, "");
+    o->asset_folder = copy(a, o->asset_folder, "");
+    o->file_stem = o->file_stem ? arena_strdup(a, o->file_stem) : arena_printf(a, "%s.%s", o->script, o->prefix);
+    job->models = NEW_ARRAY(a, o->model_count + 1, struct compiled_model);
+    return job;
+}
+
+void compile_free(struct compile *job)
+{
+    if (!job)
+        return;
+    for (int i = 0; job->models && i < job->o.model_count; i++)
+        model_close(&job->models[i].file);
+    context_release(&job->c);
+    free(job);
+}
+
+/* ---- the pipeline ---- */
+
+static void compile_model(struct compile *job, struct compiled_model *m, const char *path)
+{
+    struct context *c = &job->c;
+    struct graph *g;
+
+    c->diagnostics = (struct diagnostics){0};
+    model_load(c, job->files, path, &m->file);
+    g = m->file.graph;
+    if (g && !c->diagnostics.errors) {
+        accept_inputs(g);
+        infer_graph(g);
+        m->text = model_text_new(c, g);
+        accept_values(g);
+    }
+    if (g && !c->diagnostics.errors) {
+        passes_run(g, NULL);
+        accept_unread(g);
+    }
+    if (g && !c->diagnostics.errors)
+        decompose_graph(g);
+    if (g && !c->diagnostics.errors)
+        m->plan = plan_graph(g);
+    if (c->diagnostics.errors)
+        m->plan = NULL;
+    diagnostics_sort(&c->diagnostics);
+    m->diagnostics = c->diagnostics;
+}
+
+static void add_edge(struct compile *job, const struct plan *p, const struct buffer *b, const struct layout *l)
+{
+    struct arena *a = &job->c.arena;
+    bool output = b->kind == BUFFER_OUTPUT;
+    struct compile_edge *e = output ? &APPEND(a, job->outputs, job->output_count, job->output_room)
+                                    : &APPEND(a, job->inputs, job->input_count, job->input_room);
+
+    *e = (struct compile_edge){.field = csharp_edge_name(a, job->o.prefix, output, b->number, 0),
+                               .name = output ? p->graph->output_names[b->number] : b->value->name,
+                               .number = b->number,
+                               .items = 1,
+                               .type = b->value->type,
+                               .shape = b->value->shape,
+                               .packed = l->packed,
+                               .x_count = l->x_count,
+                               .y_count = l->y_count,
+                               .width = l->width,
+                               .height = l->height};
+    memcpy(e->x, l->x, sizeof e->x);
+    memcpy(e->y, l->y, sizeof e->y);
+}
+
+static void collect_results(struct compile *job, const struct plan *p)
+{
+    struct arena *a = &job->c.arena;
+
+    for (int i = 0; i < p->buffer_count; i++) {
+        const struct buffer *b = &p->buffers[i];
+
+        if (b->kind == BUFFER_INPUT)
+            add_edge(job, p, b, &spot_of(b->value)->layout);
+        else if (b->kind == BUFFER_OUTPUT)
+            add_edge(job, p, b, &p->steps[b->written]->layout);
+    }
+    /* Output buffers were made in the outputs' order, whichever step writes them. */
+    for (int i = 0; i < p->step_count; i++)
+        for (int k = 0; k < p->steps[i]->text->weight_count; k++) {
+            const struct weights *w = p->steps[i]->text->weights[k];
+            struct compile_asset *asset;
+
+            if (!w->texture)
+                continue;
+            APPEND(a, job->asset_weights, job->asset_count, job->weights_room) = w;
+            job->asset_count--;
+            asset = &APPEND(a, job->assets, job->asset_count, job->asset_room);
+            asset->field = csharp_weights_name(a, job->o.prefix, p->steps[i], w);
+            asset->name = arena_printf(a, "%s.%s.asset", job->o.file_stem, asset->field + strlen(job->o.prefix));
+            asset->width = w->width;
+            asset->height = w->height;
+            asset->half = true;
+            asset->payload = w->width * w->height * 8;
+            asset->bytes = asset_bytes(a, asset->name, w);
+            asset->recipe = asset_recipe(&job->c, w);
+            asset->meta = asset_meta(a, *job->o.asset_folder
+                                            ? arena_printf(a, "%s/%s", job->o.asset_folder, asset->name)
+                                            : asset->name);
+            asset->meta_length = strlen(asset->meta);
+        }
+}
+
+enum compile_status compile_run(struct compile *job)
+{
+    if (setjmp(job->c.escape)) {
+        job->status = job->c.reason == ESCAPE_CANCELLED ? COMPILE_CANCELLED : COMPILE_FAILED;
+        return job->status;
+    }
+    bool good = job->o.model_count > 0;
+    for (int i = 0; i < job->o.model_count; i++) {
+        compile_model(job, &job->models[i], job->o.models[i]);
+        good = good && job->models[i].plan;
+    }
+    if (good) {
+        strbuf_init(&job->text, &job->c.arena);
+        csharp_print(&job->text, &job->o, job->models[0].plan);
+        collect_results(job, job->models[0].plan);
+    }
+    job->status = good ? COMPILE_OK : COMPILE_REFUSED;
+    return job->status;
+}
+
+/* ---- what was found ---- */
+
+const char *compile_why(const struct compile *job)
+{
+    return job->c.why;
+}
+
+const struct diagnostics *compile_diagnostics(const struct compile *job, int model)
+{
+    return &job->models[model].diagnostics;
+}
+
+struct hash compile_content(const struct compile *job, int model)
+{
+    return job->models[model].file.content;
+}
+
+const char *const *compile_external(const struct compile *job, int model, int *count)
+{
+    *count = job->models[model].file.external_count;
+    return job->models[model].file.external;
+}
+
+const char *compile_file_name(const struct compile *job)
+{
+    /* Made on demand would need the way out: it is short, and the job is the caller's to change. */
+    return arena_printf(&((struct compile *)(uintptr_t)job)->c.arena, "%s.Model.cs", job->o.file_stem);
+}
+
+const char *compile_text(const struct compile *job, size_t *length)
+{
+    *length = job->text.length;
+    return job->text.text;
+}
+
+const struct compile_asset *compile_assets(const struct compile *job, int *count)
+{
+    *count = job->asset_count;
+    return job->assets;
+}
+
+const struct compile_edge *compile_inputs(const struct compile *job, int *count)
+{
+    *count = job->input_count;
+    return job->inputs;
+}
+
+const struct compile_edge *compile_outputs(const struct compile *job, int *count)
+{
+    *count = job->output_count;
+    return job->outputs;
+}
+
+bool compile_asset_write(struct compile *job, int i, compile_sink *sink, void *state)
+{
+    if (setjmp(job->c.escape))
+        return false;
+    return asset_write(&job->c, job->assets[i].name, job->asset_weights[i], sink, state);
+}
+
+bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void *state)
+{
+    if (setjmp(job->c.escape))
+        return false;
+    return asset_payload(&job->c, job->asset_weights[i], sink, state);
+}
+
+/* ---- explain ---- */
+
+static const char *node_label(struct arena *a, const struct node *n)
+{
+    return *n->name ? n->name : arena_printf(a, "%s #%d", n->op_type, n->position);
+}
+
+const struct compile_cost *compile_explain(struct compile *job)
+{
+    struct arena *a = &job->c.arena;
+    struct compile_cost *cost;
+    struct compile_layer *layers;
+    struct dialect_error error;
+    struct program *program;
+    const struct plan *p;
+
+    if (setjmp(job->c.escape))
+        return NULL;
+    if (job->cost || job->status != COMPILE_OK)
+        return job->cost;
+    p = job->models[0].plan;
+    program = program_parse(&job->c, job->text.text, job->text.length, &error);
+    if (!program)
+        BUG(&job->c, "the generated file is not what it should be: line %d, column %d: %s", error.line, error.column,
+            error.reason);
+    cost = NEW(a, struct compile_cost);
+    layers = NEW_ARRAY(a, p->step_count + 1, struct compile_layer);
+    for (int i = 0; i < p->step_count; i++) {
+        const struct step *s = p->steps[i];
+        struct compile_layer *l = &layers[i];
+        struct dialect_cost each = dialect_cost(program->steps[i].kernel);
+        const char **fused = NEW_ARRAY(a, s->fused_count + 1, const char *);
+
+        l->kernel = arena_printf(a, "%sLayer%d", job->o.prefix, i);
+        l->width = s->layout.width;
+        l->height = s->layout.height;
+        l->steps = 1;
+        l->fetches = (int64_t)each.fetches * l->width * l->height;
+        l->macs = (int64_t)each.macs * l->width * l->height;
+        l->name = s->fused_count ? node_label(a, s->fused[0]) : s->value->name;
+        l->op = s->fused_count ? s->fused[0]->op_type : "Copy";
+        for (int k = 1; k < s->fused_count; k++)
+            fused[l->fused_count++] = s->fused[k]->op_type;
+        l->fused = fused;
+        cost->steps += l->steps;
+        cost->fetches += l->fetches;
+        cost->macs += l->macs;
+        for (int k = 0; k < s->text->weight_count; k++) {
+            const struct weights *w = s->text->weights[k];
+
+            cost->weight_bytes += w->texture ? w->width * w->height * 8 : w->rows * w->columns * 16;
+        }
+    }
+    for (int i = 0; i < program->buffer_count; i++)
+        if (program->buffers[i].texture < 0)
+            cost->buffer_bytes += (int64_t)program->buffers[i].width * program->buffers[i].height *
+                                  (program->buffers[i].format == GPU_FORMAT_HALF ? 8 : 4);
+    cost->layers = layers;
+    cost->layer_count = p->step_count;
+    job->cost = cost;
+    return cost;
+}
+
+/* ---- names ---- */
+
+void compile_prefix(const char *path, char *prefix, size_t size)
+{
+    const char *name = strrchr(path, '/'), *dot;
+    size_t length = 0;
+    bool upper = true;
+
+    name = name ? name + 1 : path;
+    dot = strrchr(name, '.');
+    if (!dot || dot == name)
+        dot = name + strlen(name);
+    for (; name < dot && length + 2 < size; name++) {
+        bool digit = *name >= '0' && *name <= '9';
+        bool letter = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z');
+
+        if (!digit && !letter) {
+            upper = true;
+            continue;
+        }
+        if (!length && digit)
+            prefix[length++] = '_';
+        prefix[length++] = upper && *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
+        upper = false;
+    }
+    if (!length && size > 5)
+        length = 5, memcpy(prefix, "Model", 5);
+    prefix[length < size ? length : size - 1] = '\0';
+}
+
+bool compile_name_collides(const char *prefix, const char *member)
+{
+    static const char *const fixed[] = {"Steps", "Items", "Styles", "Pick", NULL};
+    static const char *const numbered[] = {"Input", "Output", "Layer", "b", "w", "Tokens", NULL};
+    size_t length = strlen(prefix);
+    const char *rest;
+
+    if (!strncmp(member, "Load", 4) || !strncmp(member, "Run", 3) || !strncmp(member, "Use", 3)) {
+        rest = member + (*member == 'L' ? 4 : 3);
+        return !strcmp(rest, prefix);
+    }
+    if (!strncmp(member, "Set", 3) && !strncmp(member + 3, prefix, length) &&
+        !strncmp(member + 3 + length, "Tokens", 6))
+        return true;
+    if (strncmp(member, prefix, length))
+        return false;
+    rest = member + length;
+    for (int i = 0; fixed[i]; i++)
+        if (!strcmp(rest, fixed[i]))
+            return true;
+    for (int i = 0; numbered[i]; i++) {
+        size_t n = strlen(numbered[i]);
+
+        /* Input, Input1, InputItem1, w3, w3s, w3Style1, w3Buffer …: whatever follows begins with a digit or Item. */
+        if (!strncmp(rest, numbered[i], n) &&
+            (!rest[n] || (rest[n] >= '0' && rest[n] <= '9') || !strncmp(rest + n, "Item", 4)))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the text view ---- */
+
+bool compile_show(struct compile *job, int model, const char **text, size_t *length)
+{
+    struct compiled_model *m = &job->models[model];
+
+    if (setjmp(job->c.escape))
+        return false;
+    if (!m->text) {
+        struct diagnostics kept = job->c.diagnostics;
+
+        if (!m->file.path)
+            model_load(&job->c, job->files, job->o.models[model], &m->file);
+        if (m->file.graph && !m->plan)
+            infer_graph(m->file.graph);
+        m->text = model_text_new(&job->c, m->file.graph);
+        job->c.diagnostics = kept;
+    }
+    *text = m->text->text;
+    *length = m->text->length;
+    return m->file.graph != NULL;
+}
+
+bool compile_place(struct compile *job, int model, const struct place *place, struct compile_range *range)
+{
+    const char *text;
+    size_t length;
+    struct text_range r;
+
+    if (!compile_show(job, model, &text, &length) && !job->models[model].text)
+        return false;
+    r = model_text_range(job->models[model].text, place);
+    *range = (struct compile_range){r.line, r.column, r.end_line, r.end_column};
+    return true;
+}

@@ -1,0 +1,155 @@
+#include "daemon/compiler/gpu/asset.h"
+#include "daemon/compiler/gpu/csharp.h"
+#include "daemon/compiler/graph/half.h"
+#include "daemon/compiler/operators/operator.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum { PIECE = 1 << 16 };
+
+static int64_t payload_size(const struct weights *w)
+{
+    return w->width * w->height * 8;
+}
+
+bool asset_payload(struct context *c, const struct weights *w, compile_sink *sink, void *state)
+{
+    struct arena *scratch = arena_child(&c->arena);
+    const float *numbers = weights_numbers(c, w, scratch);
+    uint16_t *halves = NEW_ARRAY(scratch, PIECE, uint16_t);
+    int64_t total = w->width * w->height * 4, given = w->rows * w->columns * 4;
+    bool good = true;
+
+    for (int64_t at = 0; good && at < total; at += PIECE) {
+        int64_t size = total - at < PIECE ? total - at : PIECE;
+        int64_t real = given - at < 0 ? 0 : given - at < size ? given - at : size;
+
+        context_poll(c);
+        half_from_floats(halves, numbers + at, (size_t)real);
+        memset(halves + real, 0, (size_t)(size - real) * 2);
+        good = sink(state, halves, (size_t)size * 2);
+    }
+    arena_free(scratch);
+    return good;
+}
+
+static void print_head(struct strbuf *s, const char *name, const struct weights *w)
+{
+    size_t stem = strlen(name);
+
+    if (stem > 6 && !strcmp(name + stem - 6, ".asset"))
+        stem -= 6;
+    strbuf_add(s, "%YAML 1.1\n%TAG !u! tag:unity3d.com,2011:\n--- !u!28 &2800000\nTexture2D:\n"
+                  "  m_ObjectHideFlags: 0\n  m_CorrespondingSourceObject: {fileID: 0}\n"
+                  "  m_PrefabInstance: {fileID: 0}\n  m_PrefabAsset: {fileID: 0}\n");
+    strbuf_printf(s, "  m_Name: %.*s\n", (int)stem, name);
+    strbuf_add(s, "  m_ImageContentsHash:\n    serializedVersion: 2\n    Hash: 00000000000000000000000000000000\n"
+                  "  m_ForcedFallbackFormat: 4\n  m_DownscaleFallback: 0\n  serializedVersion: 2\n");
+    strbuf_printf(s, "  m_Width: %" PRId64 "\n  m_Height: %" PRId64 "\n  m_CompleteImageSize: %" PRId64 "\n", w->width,
+                  w->height, payload_size(w));
+    strbuf_add(s, "  m_TextureFormat: 17\n  m_MipCount: 1\n  m_IsReadable: 1\n  m_StreamingMipmaps: 0\n"
+                  "  m_StreamingMipmapsPriority: 0\n  m_AlphaIsTransparency: 0\n  m_ImageCount: 1\n"
+                  "  m_TextureDimension: 2\n  m_TextureSettings:\n    serializedVersion: 2\n    m_FilterMode: 0\n"
+                  "    m_Aniso: 0\n    m_MipBias: 0\n    m_WrapU: 1\n    m_WrapV: 1\n    m_WrapW: 1\n"
+                  "  m_LightmapFormat: 0\n  m_ColorSpace: 0\n");
+    strbuf_printf(s, "  image data: %" PRId64 "\n  _typelessdata: ", payload_size(w));
+}
+
+static const char tail[] = "\n  m_StreamData:\n    offset: 0\n    size: 0\n    path: \n";
+
+struct hexer {
+    compile_sink *sink;
+    void *state;
+    char text[2 * PIECE];
+    uint16_t pairs[256];
+};
+
+static bool hex_sink(void *state, const void *bytes, size_t size)
+{
+    struct hexer *h = state;
+    const uint8_t *b = bytes;
+
+    while (size) {
+        size_t part = size < PIECE ? size : PIECE;
+
+        for (size_t i = 0; i < part; i++)
+            memcpy(h->text + 2 * i, &h->pairs[b[i]], 2);
+        if (!h->sink(h->state, h->text, 2 * part))
+            return false;
+        b += part;
+        size -= part;
+    }
+    return true;
+}
+
+bool asset_write(struct context *c, const char *name, const struct weights *w, compile_sink *sink, void *state)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct arena *scratch = arena_child(&c->arena);
+    struct hexer *h = NEW(scratch, struct hexer);
+    struct strbuf head;
+    bool good;
+
+    h->sink = sink;
+    h->state = state;
+    for (int i = 0; i < 256; i++) {
+        char pair[2] = {digits[i >> 4], digits[i & 15]};
+
+        memcpy(&h->pairs[i], pair, 2);
+    }
+    strbuf_init(&head, scratch);
+    print_head(&head, name, w);
+    good = sink(state, head.text, head.length) && asset_payload(c, w, hex_sink, h) &&
+           sink(state, tail, sizeof tail - 1);
+    arena_free(scratch);
+    return good;
+}
+
+int64_t asset_bytes(struct arena *a, const char *name, const struct weights *w)
+{
+    struct strbuf head;
+
+    strbuf_init(&head, a);
+    print_head(&head, name, w);
+    return (int64_t)head.length + 2 * payload_size(w) + (int64_t)sizeof tail - 1;
+}
+
+const char *asset_meta(struct arena *a, const char *path)
+{
+    struct hasher h;
+    struct hash id;
+
+    hasher_init(&h);
+    hasher_add_text(&h, "onnxgpud asset");
+    hasher_add_text(&h, path);
+    id = hasher_finish(&h);
+    return arena_printf(a,
+                        "fileFormatVersion: 2\nguid: %016" PRIx64 "%016" PRIx64
+                        "\nNativeFormatImporter:\n  externalObjects: {}\n  mainObjectFileID: 2800000\n  userData: \n"
+                        "  assetBundleName: \n  assetBundleVariant: \n",
+                        id.high, id.low);
+}
+
+struct hash asset_recipe(struct context *c, const struct weights *w)
+{
+    struct hasher h;
+
+    hasher_init(&h);
+    hasher_add_text(&h, COMPILER_VERSION);
+    hasher_add_number(&h, (uint64_t)w->rows);
+    hasher_add_number(&h, (uint64_t)w->columns);
+    hasher_add_number(&h, (uint64_t)w->width);
+    hasher_add_number(&h, (uint64_t)w->packed);
+    hasher_add_number(&h, w->exact);
+    if (w->tensor)
+        hasher_add_hash(&h, tensor_hash(c, w->tensor));
+    if (w->node) {
+        node_hash(&h, w->node);
+        for (int i = 0; i < w->node->input_count; i++)
+            if (w->node->inputs[i] && w->node->inputs[i]->constant)
+                hasher_add_hash(&h, tensor_hash(c, w->node->inputs[i]->constant));
+    }
+    if (w->numbers)
+        hasher_add_bytes(&h, w->numbers, (size_t)w->columns * sizeof *w->numbers);
+    return hasher_finish(&h);
+}

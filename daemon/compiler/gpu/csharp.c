@@ -1,0 +1,414 @@
+#include "daemon/compiler/gpu/csharp.h"
+#include "daemon/compiler/graph/decimal.h"
+#include "daemon/compiler/graph/half.h"
+#include "daemon/compiler/operators/operator.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* The file while it is printed. */
+struct printer {
+    struct strbuf *s;
+    struct arena *arena;
+    const struct compile_options *o;
+    struct plan *p;
+    int indent;
+};
+
+static void line(struct printer *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void line(struct printer *f, const char *format, ...)
+{
+    va_list arguments;
+
+    if (*format)
+        for (int i = 0; i < f->indent; i++)
+            strbuf_add(f->s, "    ");
+    va_start(arguments, format);
+    strbuf_vprintf(f->s, format, arguments);
+    va_end(arguments);
+    strbuf_char(f->s, '\n');
+}
+
+/* ---- names ---- */
+
+const char *csharp_weights_name(struct arena *a, const char *prefix, const struct step *step,
+                                const struct weights *w)
+{
+    int place = w ? (int)w->offset + (step->text->table_entries > 0) : 0;
+
+    if (place == 0)
+        return arena_printf(a, "%sw%d", prefix, step->number);
+    if (place == 1)
+        return arena_printf(a, "%sw%ds", prefix, step->number);
+    return arena_printf(a, "%sw%ds%d", prefix, step->number, place);
+}
+
+const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, int number, int item)
+{
+    const char *base = output ? "Output" : "Input";
+    const char *which = number ? arena_printf(a, "%d", number) : "";
+
+    if (item)
+        return arena_printf(a, "%s%s%sItem%d", prefix, base, which, item);
+    return arena_printf(a, "%s%s%s", prefix, base, which);
+}
+
+static const char *buffer_name(struct printer *f, const struct buffer *b, int item)
+{
+    switch (b->kind) {
+    case BUFFER_INPUT:
+        return csharp_edge_name(f->arena, f->o->prefix, false, b->number, item);
+    case BUFFER_OUTPUT:
+        return csharp_edge_name(f->arena, f->o->prefix, true, b->number, item);
+    case BUFFER_TOKENS:
+        return arena_printf(f->arena, b->number ? "%sTokens%d" : "%sTokens", f->o->prefix, b->number);
+    case BUFFER_INNER:
+        break;
+    }
+    return arena_printf(f->arena, "%sb%d", f->o->prefix, b->storage + 1);
+}
+
+/* For a comment: a label's line separators (U+0085, U+2028, U+2029) would end it in C#. */
+static const char *comment_text(struct printer *f, const char *text)
+{
+    struct strbuf s;
+
+    strbuf_init(&s, f->arena);
+    for (const unsigned char *t = (const unsigned char *)text; *t; t++) {
+        if (*t == 0xC2 && t[1] == 0x85) {
+            strbuf_char(&s, ' ');
+            t++;
+        } else if (*t == 0xE2 && t[1] == 0x80 && (t[2] == 0xA8 || t[2] == 0xA9)) {
+            strbuf_char(&s, ' ');
+            t += 2;
+        } else {
+            strbuf_char(&s, (char)*t);
+        }
+    }
+    return s.length > 200 ? arena_printf(f->arena, "%.*s...", 200, s.text) : s.text;
+}
+
+static const struct node *main_node(const struct step *s)
+{
+    return s->root ? s->root : s->fused_count ? s->fused[0] : s->value->producer;
+}
+
+static const char *layer_name(struct printer *f, const struct step *s)
+{
+    const struct node *n = main_node(s);
+
+    if (!n)
+        return comment_text(f, s->value->name);
+    return *n->name ? comment_text(f, n->name) : arena_printf(f->arena, "%s #%d", n->op_type, n->position);
+}
+
+/* ---- weights ---- */
+
+float *weights_numbers(struct context *c, const struct weights *w, struct arena *scratch)
+{
+    float *numbers = NEW_ARRAY(scratch, w->rows * w->columns * 4, float);
+
+    w->fill(c, w, numbers, scratch);
+    for (int64_t i = 0; i < w->rows * w->columns * 4; i++)
+        numbers[i] = numbers[i] > 65504 && !w->exact ? 65504 : numbers[i] < -65504 && !w->exact ? -65504 : numbers[i];
+    return numbers;
+}
+
+static void number_print(struct strbuf *s, float number, bool exact)
+{
+    char text[HALF_TEXT_SIZE > FLOAT_TEXT_SIZE ? HALF_TEXT_SIZE : FLOAT_TEXT_SIZE];
+    size_t length;
+
+    if (number != number)
+        number = 0;
+    if (exact)
+        length = float_print(text, fabsf(number) < 1.17549435e-38f ? 0 : number);
+    else
+        length = half_print(text, half_from_float(number));
+    strbuf_add_bytes(s, text, length);
+}
+
+static void table_print(struct printer *f, const struct step *step)
+{
+    const struct kernel_text *text = step->text;
+
+    line(f, "%s = new Vector4[]", csharp_weights_name(f->arena, f->o->prefix, step, NULL));
+    line(f, "{");
+    for (int i = 0; i < text->weight_count; i++) {
+        const struct weights *w = text->weights[i];
+
+        if (w->texture)
+            continue;
+        struct arena *scratch = arena_child(f->arena);
+        const float *numbers = weights_numbers(f->p->context, w, scratch);
+        for (int64_t e = 0; e < w->rows * w->columns; e++) {
+            for (int k = 0; k <= f->indent; k++)
+                strbuf_add(f->s, "    ");
+            strbuf_add(f->s, "new Vector4(");
+            for (int k = 0; k < 4; k++) {
+                if (k)
+                    strbuf_add(f->s, ", ");
+                number_print(f->s, numbers[e * 4 + k], w->exact);
+            }
+            strbuf_add(f->s, "),\n");
+        }
+        arena_free(scratch);
+    }
+    line(f, "};");
+}
+
+/* ---- declarations ---- */
+
+static void print_edges(struct printer *f, bool output)
+{
+    for (int i = 0; i < f->p->buffer_count; i++) {
+        const struct buffer *b = &f->p->buffers[i];
+        struct strbuf layout;
+        struct layout l;
+
+        if (b->kind != (output ? BUFFER_OUTPUT : BUFFER_INPUT))
+            continue;
+        l = output ? f->p->steps[b->written]->layout : spot_of(b->value)->layout;
+        strbuf_init(&layout, f->arena);
+        layout_print(&layout, &l, &b->value->shape);
+        line(f, output ? "/// Output. Read the values as they are."
+                       : "/// Input. Write the values as they are (not mapped to 0 to 1).");
+        line(f, "/// %s", layout.text);
+        line(f, "public GpuBuffer2D %s;", buffer_name(f, b, 0));
+    }
+}
+
+static void print_weight_fields(struct printer *f)
+{
+    const char *prefix = f->o->prefix;
+
+    for (int i = 0; i < f->p->step_count; i++) {
+        const struct step *s = f->p->steps[i];
+        const char *about = NULL;
+
+        for (int k = 0; k < s->text->weight_count; k++)
+            if (!s->text->weights[k]->texture && !about)
+                about = s->text->weights[k]->about;
+        if (s->text->table_entries) {
+            line(f, "// Layer %d: weights of %s, %s.", i, layer_name(f, s), about);
+            line(f, "public Vector4[] %s;", csharp_weights_name(f->arena, prefix, s, NULL));
+            line(f, "%s", "");
+        }
+        for (int k = 0; k < s->text->weight_count; k++) {
+            const struct weights *w = s->text->weights[k];
+            const char *name = csharp_weights_name(f->arena, prefix, s, w);
+
+            if (!w->texture)
+                continue;
+            line(f, "/// Weights of layer %d, %s, %s: assign %s.%s.asset.", i, layer_name(f, s), w->about,
+                 f->o->file_stem, name + strlen(prefix));
+            line(f, "public Texture2D %s;", name);
+            line(f, "private GpuBuffer2D %sBuffer;", name);
+            line(f, "%s", "");
+        }
+    }
+}
+
+static void print_load(struct printer *f)
+{
+    const char *prefix = f->o->prefix;
+
+    line(f, "/// Loads the weights and creates the buffers. Call once from <c>Start</c>.");
+    line(f, "private void Load%s()", prefix);
+    line(f, "{");
+    f->indent++;
+    for (int i = 0; i < f->p->buffer_count; i++) {
+        const struct buffer *b = &f->p->buffers[i];
+
+        if (b->kind == BUFFER_INPUT)
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width, b->height,
+                 b->half ? ", GpuFormat.Half" : "");
+    }
+    for (int i = 0; i < f->p->storage_count; i++)
+        line(f, "%sb%d = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", prefix, i + 1, f->p->storage[i].width,
+             f->p->storage[i].height, f->p->storage[i].half ? ", GpuFormat.Half" : "");
+    for (int i = 0; i < f->p->buffer_count; i++) {
+        const struct buffer *b = &f->p->buffers[i];
+
+        if (b->kind == BUFFER_OUTPUT)
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width, b->height,
+                 b->half ? ", GpuFormat.Half" : "");
+    }
+    for (int i = 0; i < f->p->step_count; i++) {
+        const struct step *s = f->p->steps[i];
+
+        if (s->text->table_entries)
+            table_print(f, s);
+        for (int k = 0; k < s->text->weight_count; k++) {
+            const struct weights *w = s->text->weights[k];
+            const char *name = csharp_weights_name(f->arena, prefix, s, w);
+
+            if (!w->texture)
+                continue;
+            line(f, "%sBuffer = Gpu.Buffer(%" PRId64 ", %" PRId64 ", GpuFormat.Half);", name, w->width, w->height);
+            line(f, "Gpu.Load(%sBuffer, %s);", name, name);
+        }
+    }
+    f->indent--;
+    line(f, "}");
+}
+
+static int64_t capacity(int64_t entries)
+{
+    int64_t n = 4;
+
+    while (n < entries)
+        n *= 2;
+    return n;
+}
+
+static void print_kernel(struct printer *f, const struct step *s)
+{
+    const struct node *n = main_node(s);
+    struct strbuf text;
+
+    strbuf_init(&text, f->arena);
+    if (s->copies || !n) {
+        strbuf_printf(&text, "copy of %s, %s", comment_text(f, s->value->name), shape_text(f->arena, &s->value->shape));
+    } else {
+        strbuf_printf(&text, "%s %s", n->op_type, *n->name ? comment_text(f, n->name) : "");
+        if (!*n->name)
+            strbuf_truncate(&text, text.length - 1);
+        for (int i = 1; i < s->fused_count; i++)
+            strbuf_printf(&text, " + %s", s->fused[i]->op_type);
+        const struct value *in = NULL;
+        for (int i = 0; i < n->input_count && !in; i++)
+            if (n->inputs[i] && !n->inputs[i]->constant)
+                in = n->inputs[i];
+        if (in)
+            strbuf_printf(&text, ", %s to %s", shape_text(f->arena, &in->shape), shape_text(f->arena, &s->value->shape));
+    }
+    line(f, "%s", "");
+    line(f, "// Layer %d: %s.", s->number, text.text);
+    line(f, "[Kernel]");
+    strbuf_init(&text, f->arena);
+    for (int i = 0; i < s->text->parameter_count; i++) {
+        const struct kernel_parameter *p = &s->text->parameters[i];
+
+        if (p->kind == PARAMETER_TABLE)
+            strbuf_printf(&text, ", [Capacity(%" PRId64 ")] Vector4[] %s", capacity(p->entries), p->name);
+        else
+            strbuf_printf(&text, ", GpuBuffer2D %s", p->name);
+    }
+    line(f, "static Color4 %sLayer%d(KernelId id%s)", f->o->prefix, s->number, text.text);
+    line(f, "{");
+    /* The body was written at depth two, and with a mark for the prefix of helpers. */
+    const char *body = s->text->body;
+    while (*body) {
+        const char *end = strchr(body, '\n'), *mark;
+
+        for (int i = 2; i <= f->indent; i++)
+            strbuf_add(f->s, "    ");
+        if (f->indent == 0)
+            body += 4;
+        while ((mark = memchr(body, *KERNEL_PREFIX, (size_t)(end - body)))) {
+            strbuf_add_bytes(f->s, body, (size_t)(mark - body));
+            strbuf_add(f->s, f->o->prefix);
+            body = mark + 1;
+        }
+        strbuf_add_bytes(f->s, body, (size_t)(end - body + 1));
+        body = end + 1;
+    }
+    line(f, "}");
+}
+
+static void print_run(struct printer *f)
+{
+    const char *prefix = f->o->prefix;
+    const char *in = csharp_edge_name(f->arena, prefix, false, 0, 0), *out = csharp_edge_name(f->arena, prefix, true, 0, 0);
+
+    line(f, "%s", "");
+    line(f, "/// Runs the model once. Write <c>%s</c> before calling, then read <c>%s</c>.", in, out);
+    line(f, "private void Run%s()", prefix);
+    line(f, "{");
+    line(f, "    Run%s(0, %sSteps);", prefix, prefix);
+    line(f, "}");
+    line(f, "%s", "");
+    line(f,
+         "/// Runs only the steps <c>first</c> to <c>first + count - 1</c> of <c>%sSteps</c>. All of them in order, over any "
+         "number of frames, equal <c>Run%s()</c>.",
+         prefix, prefix);
+    line(f,
+         "/// Write <c>%s</c> again, and read <c>%s</c>, only after the last step. A step is one draw: splitting does not make a "
+         "step lighter.",
+         in, out);
+    line(f, "private void Run%s(int first, int count)", prefix);
+    line(f, "{");
+    for (int i = 0; i < f->p->step_count; i++) {
+        const struct step *s = f->p->steps[i];
+        struct strbuf arguments;
+
+        strbuf_init(&arguments, f->arena);
+        for (int k = 0; k < s->text->parameter_count; k++) {
+            const struct kernel_parameter *p = &s->text->parameters[k];
+
+            if (p->kind == PARAMETER_BUFFER)
+                strbuf_printf(&arguments, ", %s", buffer_name(f, &f->p->buffers[spot_of(p->value)->buffer], 0));
+            else if (p->kind == PARAMETER_TABLE)
+                strbuf_printf(&arguments, ", %s", csharp_weights_name(f->arena, prefix, s, NULL));
+            else
+                strbuf_printf(&arguments, ", %sBuffer", csharp_weights_name(f->arena, prefix, s, p->weights));
+        }
+        line(f, "    if (first <= %d && count > %d - first) Gpu.Run(nameof(%sLayer%d), %s%s);", i, i, prefix, i,
+             buffer_name(f, &f->p->buffers[s->buffer], 0), arguments.text);
+    }
+    line(f, "}");
+}
+
+void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan *p)
+{
+    struct printer f = {.s = s, .arena = &p->context->arena, .o = o, .p = p};
+    bool picks = false, inner = false;
+
+    line(&f, "using Tsukimi;");
+    line(&f, "using UnityEngine;");
+    line(&f, "%s", "");
+    if (*o->space) {
+        line(&f, "namespace %s", o->space);
+        line(&f, "{");
+        f.indent++;
+    }
+    for (int i = 0; i < o->outer_count; i++) {
+        line(&f, "%s", o->outer[i]);
+        line(&f, "{");
+        f.indent++;
+    }
+    line(&f, "%s%spartial class %s%s", o->modifiers, *o->modifiers ? " " : "", o->class_name, o->type_parameters);
+    line(&f, "{");
+    f.indent++;
+    print_edges(&f, false);
+    print_edges(&f, true);
+    line(&f, "%s", "");
+    for (int i = 0; i < p->storage_count; i++) {
+        line(&f, "private GpuBuffer2D %sb%d;", o->prefix, i + 1);
+        inner = true;
+    }
+    if (inner)
+        line(&f, "%s", "");
+    line(&f, "public const int %sSteps = %d;", o->prefix, p->step_count);
+    line(&f, "%s", "");
+    print_weight_fields(&f);
+    print_load(&f);
+    for (int i = 0; i < p->step_count; i++) {
+        print_kernel(&f, p->steps[i]);
+        picks = picks || p->steps[i]->text->picks;
+    }
+    if (picks) {
+        line(&f, "%s", "");
+        line(&f, "// Component k of a cell.");
+        line(&f, "static float %sPick(Color4 p, int k)", o->prefix);
+        line(&f, "{");
+        line(&f, "    return k == 0 ? p.r : k == 1 ? p.g : k == 2 ? p.b : p.a;");
+        line(&f, "}");
+    }
+    print_run(&f);
+    while (f.indent) {
+        f.indent--;
+        line(&f, "}");
+    }
+}
