@@ -1,6 +1,6 @@
 /*
- * The pipeline, as one straight function a model. What a compile does, in order, is compile_model(); the rest of this file
- * keeps what it found for those who ask.
+ * The pipeline, as one straight function a model. What a compile does, in order, is
+ * compile_model(); the rest of this file keeps what it found for those who ask.
  */
 #include "daemon/compiler/compiler.h"
 #include "daemon/compiler/gpu/asset.h"
@@ -8,6 +8,7 @@
 #include "daemon/compiler/gpu/decompose.h"
 #include "daemon/compiler/gpu/dialect.h"
 #include "daemon/compiler/gpu/plan.h"
+#include "daemon/compiler/gpu/program.h"
 #include "daemon/compiler/graph/accept.h"
 #include "daemon/compiler/model/text.h"
 #include "daemon/compiler/operators/operator.h"
@@ -44,24 +45,17 @@ static const char *copy(struct arena *a, const char *text, const char *otherwise
     return arena_strdup(a, text ? text : otherwise);
 }
 
-struct compile *compile_new(const struct compile_options *options, struct files *files, struct compile_cache *cache,
-                            const atomic_bool *cancel)
+/* false: out of memory. Apart from compile_new() so that nothing it sets is at stake when the job
+ * is left. */
+static bool copy_options(struct compile *job, const struct compile_options *options)
 {
-    struct compile *job = calloc(1, sizeof *job);
-
-    if (!job)
-        return NULL;
-    context_init(&job->c, cancel);
-    if (setjmp(job->c.escape)) {
-        compile_free(job);
-        return NULL;
-    }
     struct arena *a = &job->c.arena;
     struct compile_options *o = &job->o;
     char prefix[256];
+
+    if (setjmp(job->c.escape))
+        return false;
     *o = *options;
-    job->files = files;
-    job->cache = cache;
     o->models = NULL;
     const char **models = NEW_ARRAY(a, o->model_count + 1, const char *);
     for (int i = 0; i < o->model_count; i++)
@@ -79,9 +73,26 @@ struct compile *compile_new(const struct compile_options *options, struct files 
     o->type_parameters = copy(a, o->type_parameters, "");
     o->space = copy(a, o->space, "");
     o->asset_folder = copy(a, o->asset_folder, "");
-    o->file_stem = o->file_stem ? arena_strdup(a, o->file_stem) : arena_printf(a, "%s.%s", o->script, o->prefix);
+    o->file_stem = o->file_stem ? arena_strdup(a, o->file_stem)
+                                : arena_printf(a, "%s.%s", o->script, o->prefix);
     job->models = NEW_ARRAY(a, o->model_count + 1, struct compiled_model);
-    return job;
+    return true;
+}
+
+struct compile *compile_new(const struct compile_options *options, struct files *files,
+                            struct compile_cache *cache, const atomic_bool *cancel)
+{
+    struct compile *job = calloc(1, sizeof *job);
+
+    if (!job)
+        return NULL;
+    context_init(&job->c, cancel);
+    job->files = files;
+    job->cache = cache;
+    if (copy_options(job, options))
+        return job;
+    compile_free(job);
+    return NULL;
 }
 
 void compile_free(struct compile *job)
@@ -124,7 +135,8 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
     m->diagnostics = c->diagnostics;
 }
 
-static void add_edge(struct compile *job, const struct plan *p, const struct buffer *b, const struct layout *l)
+static void add_edge(struct compile *job, const struct plan *p, const struct buffer *b,
+                     const struct layout *l)
 {
     struct arena *a = &job->c.arena;
     bool output = b->kind == BUFFER_OUTPUT;
@@ -170,16 +182,17 @@ static void collect_results(struct compile *job, const struct plan *p)
             job->asset_count--;
             asset = &APPEND(a, job->assets, job->asset_count, job->asset_room);
             asset->field = csharp_weights_name(a, job->o.prefix, p->steps[i], w);
-            asset->name = arena_printf(a, "%s.%s.asset", job->o.file_stem, asset->field + strlen(job->o.prefix));
+            asset->name = arena_printf(a, "%s.%s.asset", job->o.file_stem,
+                                       asset->field + strlen(job->o.prefix));
             asset->width = w->width;
             asset->height = w->height;
             asset->half = true;
             asset->payload = w->width * w->height * 8;
             asset->bytes = asset_bytes(a, asset->name, w);
             asset->recipe = asset_recipe(&job->c, w);
-            asset->meta = asset_meta(a, *job->o.asset_folder
-                                            ? arena_printf(a, "%s/%s", job->o.asset_folder, asset->name)
-                                            : asset->name);
+            asset->meta = asset_meta(
+                a, *job->o.asset_folder ? arena_printf(a, "%s/%s", job->o.asset_folder, asset->name)
+                                        : asset->name);
             asset->meta_length = strlen(asset->meta);
         }
 }
@@ -230,7 +243,8 @@ const char *const *compile_external(const struct compile *job, int model, int *c
 const char *compile_file_name(const struct compile *job)
 {
     /* Made on demand would need the way out: it is short, and the job is the caller's to change. */
-    return arena_printf(&((struct compile *)(uintptr_t)job)->c.arena, "%s.Model.cs", job->o.file_stem);
+    return arena_printf(&((struct compile *)(uintptr_t)job)->c.arena, "%s.Model.cs",
+                        job->o.file_stem);
 }
 
 const char *compile_text(const struct compile *job, size_t *length)
@@ -294,8 +308,8 @@ const struct compile_cost *compile_explain(struct compile *job)
     p = job->models[0].plan;
     program = program_parse(&job->c, job->text.text, job->text.length, &error);
     if (!program)
-        BUG(&job->c, "the generated file is not what it should be: line %d, column %d: %s", error.line, error.column,
-            error.reason);
+        BUG(&job->c, "the generated file is not what it should be: line %d, column %d: %s",
+            error.line, error.column, error.reason);
     cost = NEW(a, struct compile_cost);
     layers = NEW_ARRAY(a, p->step_count + 1, struct compile_layer);
     for (int i = 0; i < p->step_count; i++) {
@@ -356,7 +370,8 @@ void compile_prefix(const char *path, char *prefix, size_t size)
         }
         if (!length && digit)
             prefix[length++] = '_';
-        prefix[length++] = upper && *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
+        prefix[length++] =
+            upper && *name >= 'a' && *name <= 'z' ? (char)(*name - 'a' + 'A') : *name;
         upper = false;
     }
     if (!length && size > 5)
@@ -387,7 +402,8 @@ bool compile_name_collides(const char *prefix, const char *member)
     for (int i = 0; numbered[i]; i++) {
         size_t n = strlen(numbered[i]);
 
-        /* Input, Input1, InputItem1, w3, w3s, w3Style1, w3Buffer …: whatever follows begins with a digit or Item. */
+        /* Input, Input1, InputItem1, w3, w3s, w3Style1, w3Buffer …: whatever follows begins with a
+         * digit or Item. */
         if (!strncmp(rest, numbered[i], n) &&
             (!rest[n] || (rest[n] >= '0' && rest[n] <= '9') || !strncmp(rest + n, "Item", 4)))
             return true;
@@ -418,7 +434,8 @@ bool compile_show(struct compile *job, int model, const char **text, size_t *len
     return m->file.graph != NULL;
 }
 
-bool compile_place(struct compile *job, int model, const struct place *place, struct compile_range *range)
+bool compile_place(struct compile *job, int model, const struct place *place,
+                   struct compile_range *range)
 {
     const char *text;
     size_t length;

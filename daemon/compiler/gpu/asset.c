@@ -43,15 +43,20 @@ static void print_head(struct strbuf *s, const char *name, const struct weights 
                   "  m_ObjectHideFlags: 0\n  m_CorrespondingSourceObject: {fileID: 0}\n"
                   "  m_PrefabInstance: {fileID: 0}\n  m_PrefabAsset: {fileID: 0}\n");
     strbuf_printf(s, "  m_Name: %.*s\n", (int)stem, name);
-    strbuf_add(s, "  m_ImageContentsHash:\n    serializedVersion: 2\n    Hash: 00000000000000000000000000000000\n"
-                  "  m_ForcedFallbackFormat: 4\n  m_DownscaleFallback: 0\n  serializedVersion: 2\n");
-    strbuf_printf(s, "  m_Width: %" PRId64 "\n  m_Height: %" PRId64 "\n  m_CompleteImageSize: %" PRId64 "\n", w->width,
-                  w->height, payload_size(w));
-    strbuf_add(s, "  m_TextureFormat: 17\n  m_MipCount: 1\n  m_IsReadable: 1\n  m_StreamingMipmaps: 0\n"
-                  "  m_StreamingMipmapsPriority: 0\n  m_AlphaIsTransparency: 0\n  m_ImageCount: 1\n"
-                  "  m_TextureDimension: 2\n  m_TextureSettings:\n    serializedVersion: 2\n    m_FilterMode: 0\n"
-                  "    m_Aniso: 0\n    m_MipBias: 0\n    m_WrapU: 1\n    m_WrapV: 1\n    m_WrapW: 1\n"
-                  "  m_LightmapFormat: 0\n  m_ColorSpace: 0\n");
+    strbuf_add(s,
+               "  m_ImageContentsHash:\n    serializedVersion: 2\n    Hash: "
+               "00000000000000000000000000000000\n"
+               "  m_ForcedFallbackFormat: 4\n  m_DownscaleFallback: 0\n  serializedVersion: 2\n");
+    strbuf_printf(
+        s, "  m_Width: %" PRId64 "\n  m_Height: %" PRId64 "\n  m_CompleteImageSize: %" PRId64 "\n",
+        w->width, w->height, payload_size(w));
+    strbuf_add(
+        s, "  m_TextureFormat: 17\n  m_MipCount: 1\n  m_IsReadable: 1\n  m_StreamingMipmaps: 0\n"
+           "  m_StreamingMipmapsPriority: 0\n  m_AlphaIsTransparency: 0\n  m_ImageCount: 1\n"
+           "  m_TextureDimension: 2\n  m_TextureSettings:\n    serializedVersion: 2\n    "
+           "m_FilterMode: 0\n"
+           "    m_Aniso: 0\n    m_MipBias: 0\n    m_WrapU: 1\n    m_WrapV: 1\n    m_WrapW: 1\n"
+           "  m_LightmapFormat: 0\n  m_ColorSpace: 0\n");
     strbuf_printf(s, "  image data: %" PRId64 "\n  _typelessdata: ", payload_size(w));
 }
 
@@ -82,7 +87,8 @@ static bool hex_sink(void *state, const void *bytes, size_t size)
     return true;
 }
 
-bool asset_write(struct context *c, const char *name, const struct weights *w, compile_sink *sink, void *state)
+bool asset_write(struct context *c, const char *name, const struct weights *w, compile_sink *sink,
+                 void *state)
 {
     static const char digits[] = "0123456789abcdef";
     struct arena *scratch = arena_child(&c->arena);
@@ -125,7 +131,8 @@ const char *asset_meta(struct arena *a, const char *path)
     id = hasher_finish(&h);
     return arena_printf(a,
                         "fileFormatVersion: 2\nguid: %016" PRIx64 "%016" PRIx64
-                        "\nNativeFormatImporter:\n  externalObjects: {}\n  mainObjectFileID: 2800000\n  userData: \n"
+                        "\nNativeFormatImporter:\n  externalObjects: {}\n  mainObjectFileID: "
+                        "2800000\n  userData: \n"
                         "  assetBundleName: \n  assetBundleVariant: \n",
                         id.high, id.low);
 }

@@ -20,12 +20,16 @@ static void line(struct printer *f, const char *format, ...)
 {
     va_list arguments;
 
-    if (*format)
-        for (int i = 0; i < f->indent; i++)
-            strbuf_add(f->s, "    ");
+    for (int i = 0; i < f->indent; i++)
+        strbuf_add(f->s, "    ");
     va_start(arguments, format);
     strbuf_vprintf(f->s, format, arguments);
     va_end(arguments);
+    strbuf_char(f->s, '\n');
+}
+
+static void blank(struct printer *f)
+{
     strbuf_char(f->s, '\n');
 }
 
@@ -61,7 +65,8 @@ static const char *buffer_name(struct printer *f, const struct buffer *b, int it
     case BUFFER_OUTPUT:
         return csharp_edge_name(f->arena, f->o->prefix, true, b->number, item);
     case BUFFER_TOKENS:
-        return arena_printf(f->arena, b->number ? "%sTokens%d" : "%sTokens", f->o->prefix, b->number);
+        return arena_printf(f->arena, b->number ? "%sTokens%d" : "%sTokens", f->o->prefix,
+                            b->number);
     case BUFFER_INNER:
         break;
     }
@@ -99,7 +104,8 @@ static const char *layer_name(struct printer *f, const struct step *s)
 
     if (!n)
         return comment_text(f, s->value->name);
-    return *n->name ? comment_text(f, n->name) : arena_printf(f->arena, "%s #%d", n->op_type, n->position);
+    return *n->name ? comment_text(f, n->name)
+                    : arena_printf(f->arena, "%s #%d", n->op_type, n->position);
 }
 
 /* ---- weights ---- */
@@ -110,7 +116,9 @@ float *weights_numbers(struct context *c, const struct weights *w, struct arena 
 
     w->fill(c, w, numbers, scratch);
     for (int64_t i = 0; i < w->rows * w->columns * 4; i++)
-        numbers[i] = numbers[i] > 65504 && !w->exact ? 65504 : numbers[i] < -65504 && !w->exact ? -65504 : numbers[i];
+        numbers[i] = numbers[i] > 65504 && !w->exact    ? 65504
+                     : numbers[i] < -65504 && !w->exact ? -65504
+                                                        : numbers[i];
     return numbers;
 }
 
@@ -192,7 +200,7 @@ static void print_weight_fields(struct printer *f)
         if (s->text->table_entries) {
             line(f, "// Layer %d: weights of %s, %s.", i, layer_name(f, s), about);
             line(f, "public Vector4[] %s;", csharp_weights_name(f->arena, prefix, s, NULL));
-            line(f, "%s", "");
+            blank(f);
         }
         for (int k = 0; k < s->text->weight_count; k++) {
             const struct weights *w = s->text->weights[k];
@@ -200,11 +208,11 @@ static void print_weight_fields(struct printer *f)
 
             if (!w->texture)
                 continue;
-            line(f, "/// Weights of layer %d, %s, %s: assign %s.%s.asset.", i, layer_name(f, s), w->about,
-                 f->o->file_stem, name + strlen(prefix));
+            line(f, "/// Weights of layer %d, %s, %s: assign %s.%s.asset.", i, layer_name(f, s),
+                 w->about, f->o->file_stem, name + strlen(prefix));
             line(f, "public Texture2D %s;", name);
             line(f, "private GpuBuffer2D %sBuffer;", name);
-            line(f, "%s", "");
+            blank(f);
         }
     }
 }
@@ -221,18 +229,19 @@ static void print_load(struct printer *f)
         const struct buffer *b = &f->p->buffers[i];
 
         if (b->kind == BUFFER_INPUT)
-            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width, b->height,
-                 b->half ? ", GpuFormat.Half" : "");
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width,
+                 b->height, b->half ? ", GpuFormat.Half" : "");
     }
     for (int i = 0; i < f->p->storage_count; i++)
-        line(f, "%sb%d = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", prefix, i + 1, f->p->storage[i].width,
-             f->p->storage[i].height, f->p->storage[i].half ? ", GpuFormat.Half" : "");
+        line(f, "%sb%d = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", prefix, i + 1,
+             f->p->storage[i].width, f->p->storage[i].height,
+             f->p->storage[i].half ? ", GpuFormat.Half" : "");
     for (int i = 0; i < f->p->buffer_count; i++) {
         const struct buffer *b = &f->p->buffers[i];
 
         if (b->kind == BUFFER_OUTPUT)
-            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width, b->height,
-                 b->half ? ", GpuFormat.Half" : "");
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width,
+                 b->height, b->half ? ", GpuFormat.Half" : "");
     }
     for (int i = 0; i < f->p->step_count; i++) {
         const struct step *s = f->p->steps[i];
@@ -245,7 +254,8 @@ static void print_load(struct printer *f)
 
             if (!w->texture)
                 continue;
-            line(f, "%sBuffer = Gpu.Buffer(%" PRId64 ", %" PRId64 ", GpuFormat.Half);", name, w->width, w->height);
+            line(f, "%sBuffer = Gpu.Buffer(%" PRId64 ", %" PRId64 ", GpuFormat.Half);", name,
+                 w->width, w->height);
             line(f, "Gpu.Load(%sBuffer, %s);", name, name);
         }
     }
@@ -269,7 +279,8 @@ static void print_kernel(struct printer *f, const struct step *s)
 
     strbuf_init(&text, f->arena);
     if (s->copies || !n) {
-        strbuf_printf(&text, "copy of %s, %s", comment_text(f, s->value->name), shape_text(f->arena, &s->value->shape));
+        strbuf_printf(&text, "copy of %s, %s", comment_text(f, s->value->name),
+                      shape_text(f->arena, &s->value->shape));
     } else {
         strbuf_printf(&text, "%s %s", n->op_type, *n->name ? comment_text(f, n->name) : "");
         if (!*n->name)
@@ -281,9 +292,10 @@ static void print_kernel(struct printer *f, const struct step *s)
             if (n->inputs[i] && !n->inputs[i]->constant)
                 in = n->inputs[i];
         if (in)
-            strbuf_printf(&text, ", %s to %s", shape_text(f->arena, &in->shape), shape_text(f->arena, &s->value->shape));
+            strbuf_printf(&text, ", %s to %s", shape_text(f->arena, &in->shape),
+                          shape_text(f->arena, &s->value->shape));
     }
-    line(f, "%s", "");
+    blank(f);
     line(f, "// Layer %d: %s.", s->number, text.text);
     line(f, "[Kernel]");
     strbuf_init(&text, f->arena);
@@ -291,7 +303,8 @@ static void print_kernel(struct printer *f, const struct step *s)
         const struct kernel_parameter *p = &s->text->parameters[i];
 
         if (p->kind == PARAMETER_TABLE)
-            strbuf_printf(&text, ", [Capacity(%" PRId64 ")] Vector4[] %s", capacity(p->entries), p->name);
+            strbuf_printf(&text, ", [Capacity(%" PRId64 ")] Vector4[] %s", capacity(p->entries),
+                          p->name);
         else
             strbuf_printf(&text, ", GpuBuffer2D %s", p->name);
     }
@@ -320,21 +333,25 @@ static void print_kernel(struct printer *f, const struct step *s)
 static void print_run(struct printer *f)
 {
     const char *prefix = f->o->prefix;
-    const char *in = csharp_edge_name(f->arena, prefix, false, 0, 0), *out = csharp_edge_name(f->arena, prefix, true, 0, 0);
+    const char *in = csharp_edge_name(f->arena, prefix, false, 0, 0),
+               *out = csharp_edge_name(f->arena, prefix, true, 0, 0);
 
-    line(f, "%s", "");
-    line(f, "/// Runs the model once. Write <c>%s</c> before calling, then read <c>%s</c>.", in, out);
+    blank(f);
+    line(f, "/// Runs the model once. Write <c>%s</c> before calling, then read <c>%s</c>.", in,
+         out);
     line(f, "private void Run%s()", prefix);
     line(f, "{");
     line(f, "    Run%s(0, %sSteps);", prefix, prefix);
     line(f, "}");
-    line(f, "%s", "");
+    blank(f);
     line(f,
-         "/// Runs only the steps <c>first</c> to <c>first + count - 1</c> of <c>%sSteps</c>. All of them in order, over any "
+         "/// Runs only the steps <c>first</c> to <c>first + count - 1</c> of <c>%sSteps</c>. All "
+         "of them in order, over any "
          "number of frames, equal <c>Run%s()</c>.",
          prefix, prefix);
     line(f,
-         "/// Write <c>%s</c> again, and read <c>%s</c>, only after the last step. A step is one draw: splitting does not make a "
+         "/// Write <c>%s</c> again, and read <c>%s</c>, only after the last step. A step is one "
+         "draw: splitting does not make a "
          "step lighter.",
          in, out);
     line(f, "private void Run%s(int first, int count)", prefix);
@@ -348,14 +365,16 @@ static void print_run(struct printer *f)
             const struct kernel_parameter *p = &s->text->parameters[k];
 
             if (p->kind == PARAMETER_BUFFER)
-                strbuf_printf(&arguments, ", %s", buffer_name(f, &f->p->buffers[spot_of(p->value)->buffer], 0));
+                strbuf_printf(&arguments, ", %s",
+                              buffer_name(f, &f->p->buffers[spot_of(p->value)->buffer], 0));
             else if (p->kind == PARAMETER_TABLE)
                 strbuf_printf(&arguments, ", %s", csharp_weights_name(f->arena, prefix, s, NULL));
             else
-                strbuf_printf(&arguments, ", %sBuffer", csharp_weights_name(f->arena, prefix, s, p->weights));
+                strbuf_printf(&arguments, ", %sBuffer",
+                              csharp_weights_name(f->arena, prefix, s, p->weights));
         }
-        line(f, "    if (first <= %d && count > %d - first) Gpu.Run(nameof(%sLayer%d), %s%s);", i, i, prefix, i,
-             buffer_name(f, &f->p->buffers[s->buffer], 0), arguments.text);
+        line(f, "    if (first <= %d && count > %d - first) Gpu.Run(nameof(%sLayer%d), %s%s);", i,
+             i, prefix, i, buffer_name(f, &f->p->buffers[s->buffer], 0), arguments.text);
     }
     line(f, "}");
 }
@@ -367,7 +386,7 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
 
     line(&f, "using Tsukimi;");
     line(&f, "using UnityEngine;");
-    line(&f, "%s", "");
+    blank(&f);
     if (*o->space) {
         line(&f, "namespace %s", o->space);
         line(&f, "{");
@@ -378,20 +397,21 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
         line(&f, "{");
         f.indent++;
     }
-    line(&f, "%s%spartial class %s%s", o->modifiers, *o->modifiers ? " " : "", o->class_name, o->type_parameters);
+    line(&f, "%s%spartial class %s%s", o->modifiers, *o->modifiers ? " " : "", o->class_name,
+         o->type_parameters);
     line(&f, "{");
     f.indent++;
     print_edges(&f, false);
     print_edges(&f, true);
-    line(&f, "%s", "");
+    blank(&f);
     for (int i = 0; i < p->storage_count; i++) {
         line(&f, "private GpuBuffer2D %sb%d;", o->prefix, i + 1);
         inner = true;
     }
     if (inner)
-        line(&f, "%s", "");
+        blank(&f);
     line(&f, "public const int %sSteps = %d;", o->prefix, p->step_count);
-    line(&f, "%s", "");
+    blank(&f);
     print_weight_fields(&f);
     print_load(&f);
     for (int i = 0; i < p->step_count; i++) {
@@ -399,7 +419,7 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
         picks = picks || p->steps[i]->text->picks;
     }
     if (picks) {
-        line(&f, "%s", "");
+        blank(&f);
         line(&f, "// Component k of a cell.");
         line(&f, "static float %sPick(Color4 p, int k)", o->prefix);
         line(&f, "{");

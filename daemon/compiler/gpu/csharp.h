@@ -1,21 +1,24 @@
 #ifndef COMPILER_CSHARP_H
 #define COMPILER_CSHARP_H
 /*
- * The generated file: the one printer of everything that is C# around the kernels' statements, and of the weights in it.
+ * The generated file: the one printer of everything that is C# around the kernels' statements, and
+ * of the weights in it.
  */
 #include "daemon/compiler/compiler.h"
 #include "daemon/compiler/gpu/kernel.h"
 
-/* Names of what belongs to weights of a step: "Filterw3" of its table (or of its only texture), "Filterw3s",
- * "Filterw3s2" … of further textures. w NULL: the table. */
+/* Names of what belongs to weights of a step: "Filterw3" of its table (or of its only texture),
+ * "Filterw3s", "Filterw3s2" … of further textures. w NULL: the table. */
 const char *csharp_weights_name(struct arena *a, const char *prefix, const struct step *step,
                                 const struct weights *w);
 /* "FilterInput", "FilterInput1"; "FilterInputItem1", … */
-const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, int number, int item);
+const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, int number,
+                             int item);
 /* The whole file. */
 void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan *p);
 
-/* Weights of a step as 16-bit numbers or exact ones, rows * columns * 4, row 0 first; in scratch. */
+/* Weights of a step as 16-bit numbers or exact ones, rows * columns * 4, row 0 first; in scratch.
+ */
 float *weights_numbers(struct context *c, const struct weights *w, struct arena *scratch);
 
 #endif

@@ -14,14 +14,16 @@ static struct value *infer_output_of(struct node *n)
 
 static struct value *unary(struct node *n, const char *op, struct value *a)
 {
-    return infer_output_of(graph_node_like(n->graph, operator_get(n->graph->context, op), n, &a, 1, 1));
+    return infer_output_of(
+        graph_node_like(n->graph, operator_get(n->graph->context, op), n, &a, 1, 1));
 }
 
 static struct value *binary(struct node *n, const char *op, struct value *a, struct value *b)
 {
     struct value *both[] = {a, b};
 
-    return infer_output_of(graph_node_like(n->graph, operator_get(n->graph->context, op), n, both, 2, 1));
+    return infer_output_of(
+        graph_node_like(n->graph, operator_get(n->graph->context, op), n, both, 2, 1));
 }
 
 static struct value *number(struct node *n, float x)
@@ -49,14 +51,15 @@ static struct value *per_channel(struct node *n, struct value *v, int axes, int 
 
 static struct value *component(struct node *n, struct value *statistics, int index)
 {
-    struct node *c = graph_node_like(n->graph, operator_get(n->graph->context, "Component"), n, &statistics, 1, 1);
+    struct node *c = graph_node_like(n->graph, operator_get(n->graph->context, "Component"), n,
+                                     &statistics, 1, 1);
 
     node_set_int(c, "index", index);
     return infer_output_of(c);
 }
 
-static struct value *statistics(struct node *n, const char *op, struct value *x, int count, const int64_t *axes,
-                                float epsilon, bool rms)
+static struct value *statistics(struct node *n, const char *op, struct value *x, int count,
+                                const int64_t *axes, float epsilon, bool rms)
 {
     struct node *s = graph_node_like(n->graph, operator_get(n->graph->context, op), n, &x, 1, 1);
 
@@ -78,14 +81,16 @@ static int64_t *range_of_axes(struct context *c, int from, int to)
 
 /* ---- Softmax ---- */
 
-/* Axes that are normalised together: one, or with attribute flatten (opsets before 13) all from axis on. */
+/* Axes that are normalised together: one, or with attribute flatten (opsets before 13) all from
+ * axis on. */
 static struct value *softmax_parts(struct node *n, struct value **inverse)
 {
     struct value *x = n->inputs[0], *s;
     int axis = shape_axis(&x->shape, node_int(n, "axis", -1));
     int last = node_int(n, "flatten", 0) ? x->shape.axes : axis + 1;
 
-    s = statistics(n, "SoftmaxStatistics", x, last - axis, range_of_axes(n->graph->context, axis, last), 0, false);
+    s = statistics(n, "SoftmaxStatistics", x, last - axis,
+                   range_of_axes(n->graph->context, axis, last), 0, false);
     *inverse = component(n, s, 2);
     return binary(n, "Sub", binary(n, "Sub", x, component(n, s, 0)), component(n, s, 1));
 }
@@ -106,8 +111,8 @@ static struct value *log_softmax(struct node *n)
 
 /* ---- normalisations ---- */
 
-static struct value *normalised(struct node *n, struct value *x, int count, const int64_t *axes, float epsilon,
-                                bool rms)
+static struct value *normalised(struct node *n, struct value *x, int count, const int64_t *axes,
+                                float epsilon, bool rms)
 {
     struct value *s = statistics(n, "NormStatistics", x, count, axes, epsilon, rms);
 
@@ -116,7 +121,8 @@ static struct value *normalised(struct node *n, struct value *x, int count, cons
     return binary(n, "Mul", x, component(n, s, 2));
 }
 
-static struct value *scaled(struct node *n, struct value *y, struct value *scale, struct value *shift)
+static struct value *scaled(struct node *n, struct value *y, struct value *scale,
+                            struct value *shift)
 {
     if (scale)
         y = binary(n, "Mul", y, scale);
@@ -146,7 +152,8 @@ static struct value *layer_norm(struct node *n)
         if (n->outputs[o] && (n->outputs[o]->reader_count || n->outputs[o]->output_count))
             return NULL;
     return scaled(n,
-                  normalised(n, x, x->shape.axes - axis, range_of_axes(n->graph->context, axis, x->shape.axes),
+                  normalised(n, x, x->shape.axes - axis,
+                             range_of_axes(n->graph->context, axis, x->shape.axes),
                              node_float(n, "epsilon", 1e-5f), rms),
                   n->inputs[1], node_input(n, 2));
 }
@@ -185,7 +192,8 @@ static struct value *mean_variance_norm(struct node *n)
     return normalised(n, n->inputs[0], count, list, 1e-9f, false);
 }
 
-/* y = x * s + (B - mean * s) with s = scale / sqrt(var + epsilon), both folded in float64 and rounded once. */
+/* y = x * s + (B - mean * s) with s = scale / sqrt(var + epsilon), both folded in float64 and
+ * rounded once. */
 static struct value *batch_norm(struct node *n)
 {
     struct context *c = n->graph->context;
@@ -207,13 +215,15 @@ static struct value *batch_norm(struct node *n)
     for (int i = 0; i < 2; i++)
         out[i] = NEW_ARRAY(scratch, s.dim[0], float);
     for (int64_t i = 0; i < s.dim[0]; i++) {
-        double scale = (double)in[0][i] / sqrt((double)in[3][i] + (double)node_float(n, "epsilon", 1e-5f));
+        double scale =
+            (double)in[0][i] / sqrt((double)in[3][i] + (double)node_float(n, "epsilon", 1e-5f));
 
         out[0][i] = (float)scale;
         out[1][i] = (float)((double)in[1][i] - (double)in[2][i] * scale);
     }
     for (int i = 0; i < 2; i++)
-        parts[i] = per_channel(n, graph_constant_floats(n->graph, "", &s, out[i]), x->shape.axes, 1);
+        parts[i] =
+            per_channel(n, graph_constant_floats(n->graph, "", &s, out[i]), x->shape.axes, 1);
     arena_free(scratch);
     return scaled(n, x, parts[0], parts[1]);
 }
@@ -223,7 +233,8 @@ static struct value *batch_norm(struct node *n)
 static struct value *transposed(struct node *n, struct value *v)
 {
     static const int64_t swap[] = {1, 0};
-    struct node *t = graph_node_like(n->graph, operator_get(n->graph->context, "Transpose"), n, &v, 1, 1);
+    struct node *t =
+        graph_node_like(n->graph, operator_get(n->graph->context, "Transpose"), n, &v, 1, 1);
 
     node_set_ints(t, "perm", 2, swap);
     return infer_output_of(t);
@@ -257,22 +268,24 @@ static struct value *resize(struct node *n)
 
     if (!resize_read(n, &n->inputs[0]->shape, &r, &why) || r.mode != RESIZE_NEAREST)
         return NULL;
-    view = graph_node_like(n->graph, operator_get(n->graph->context, "ResizeNearest"), n, n->inputs, n->input_count, 1);
+    view = graph_node_like(n->graph, operator_get(n->graph->context, "ResizeNearest"), n, n->inputs,
+                           n->input_count, 1);
     for (int i = 0; i < n->attribute_count; i++)
-        APPEND(&n->graph->context->arena, view->attributes, view->attribute_count, view->attribute_room) =
-            n->attributes[i];
+        APPEND(&n->graph->context->arena, view->attributes, view->attribute_count,
+               view->attribute_room) = n->attributes[i];
     infer_output(view, 0, n->outputs[0]->type, &n->outputs[0]->shape);
     return view->outputs[0];
 }
 
 /*
- * A sum over more than 2048 elements would be a long loop in few invocations. The mean or sum over two axes is that of
- * one over the other: two short steps.
+ * A sum over more than 2048 elements would be a long loop in few invocations. The mean or sum over
+ * two axes is that of one over the other: two short steps.
  */
 static struct value *reduce_in_turn(struct node *n)
 {
     const struct shape *s = &n->inputs[0]->shape;
-    bool global = !strncmp(n->op->name, "Global", 6), mean = strstr(n->op->name, "Mean") || strstr(n->op->name, "Average");
+    bool global = !strncmp(n->op->name, "Global", 6),
+         mean = strstr(n->op->name, "Mean") || strstr(n->op->name, "Average");
     const char *op = mean ? "ReduceMean" : strstr(n->op->name, "Max") ? "ReduceMax" : n->op->name;
     int64_t axes[MAX_AXES];
     int count = 0, given;
@@ -303,7 +316,8 @@ static struct value *reduce_in_turn(struct node *n)
             }
     for (int i = 0; i < count; i++) {
         struct value *both[] = {v, graph_constant_ints(n->graph, "", 1, &axes[i])};
-        struct node *r = graph_node_like(n->graph, operator_get(n->graph->context, op), n, both, 2, 1);
+        struct node *r =
+            graph_node_like(n->graph, operator_get(n->graph->context, op), n, both, 2, 1);
 
         node_set_int(r, "keepdims", keeps);
         v = infer_output_of(r);

@@ -449,7 +449,8 @@ void index_print(struct strbuf *s, const struct index *a, bool tight)
                 strbuf_char(s, '-');
             /* -a / b would divide first: only a lone quotient may follow a sign, in parentheses. */
             bool group = t->atom->kind != ATOM_VARIABLE && t->atom->kind != ATOM_CLAMP &&
-                         (size != 1 || turn || t->atom->kind == ATOM_MOD);
+                         (size != 1 || turn ||
+                          (t->atom->kind == ATOM_MOD && a->count + (a->constant != 0) > 1));
             if (group)
                 strbuf_char(s, '(');
             atom_print(s, t->atom);

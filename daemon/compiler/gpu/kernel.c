@@ -591,9 +591,9 @@ static const char *entry_fetch(struct kernel *k, struct weights *w, const struct
 }
 
 void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
-                  const struct index *column, const char **out)
+                  const struct index *column, const char *base, const char **out)
 {
-    const char *name = entry_fetch(k, w, row, column, w->texture ? "e" : "e");
+    const char *name = entry_fetch(k, w, row, column, base);
 
     for (int j = 0; j < 4; j++)
         out[j] = kernel_text(k, "%s.%c", name, (w->texture ? "rgba" : "xyzw")[j]);

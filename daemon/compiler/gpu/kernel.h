@@ -116,9 +116,9 @@ struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns,
                                void (*fill)(struct context *, const struct weights *, float *,
                                             struct arena *),
                                const char *about);
-/* Declares a local that holds entry (row, column) and gives its four components. */
+/* Declares a local named base that holds entry (row, column) and gives its four components. */
 void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
-                  const struct index *column, const char **out);
+                  const struct index *column, const char *base, const char **out);
 /* number[i] for the index i in 0 … count - 1: as arithmetic where the numbers follow a rule, else
  * by a table. */
 const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,

@@ -115,13 +115,15 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
     static const char *const names[] = {"kz", "ky", "kx"}, *const places[] = {"iz", "iy", "ix"};
 
     convolution_read(n, transposed, &c);
+    /* What the comment over the table says: so many filters, of that shape. */
+    struct shape filter = shape_of(c.axes + 1, n->inputs[1]->shape.dim + 1);
+    filter.dim[0] = c.in;
     in_groups = c.fours ? (c.in + 3) / 4 : c.in;
-    struct weights *w =
-        kernel_weights(k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
-                       kernel_text(k, "weights of %s, %" PRId64 " of %s", n->name, c.group * c.out,
-                                   shape_text(k->arena, &n->inputs[1]->shape)));
+    struct weights *w = kernel_weights(
+        k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
+        kernel_text(k, "%" PRId64 " of %s", c.group * c.out, shape_text(k->arena, &filter)));
     const struct index *row = index_div(p, at[1], 4);
-    kernel_entry(k, w, row, kernel_constant(k, 0), bias);
+    kernel_entry(k, w, row, kernel_constant(k, 0), "bias", bias);
     for (int j = 0; j < 4; j++) {
         accumulator[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = %s;", accumulator[j], bias[j]);
@@ -189,7 +191,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         column = kernel_bind(k, "k", column);
         for (int j = 0; j < 4; j++)
             if (j < y->dim[1])
-                kernel_entry(k, w, row, index_plus(p, column, j), vectors[j]);
+                kernel_entry(k, w, row, index_plus(p, column, j), "e", vectors[j]);
         for (int j = 0; j < 4; j++)
             if (j < y->dim[1])
                 multiply_add(k, accumulator[j], in, vectors[j]);
@@ -206,7 +208,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         }
         kernel_read(k, x, &e, -1, in);
         kernel_entry(k, w, row, index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1),
-                     vector);
+                     "e", vector);
         for (int j = 0; j < 4; j++)
             if (j < y->dim[1])
                 kernel_line(k, "%s += %s * %s;", accumulator[j], in[j], vector[j]);

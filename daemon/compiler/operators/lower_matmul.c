@@ -85,9 +85,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
     bool across = m.columns_out >= 0 &&
                   (lanes == 1 || k->out.at[0][m.columns_out] != k->out.at[1][m.columns_out]);
     if (b->constant && across)
-        w = kernel_weights(
-            k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4, fill_second,
-            kernel_text(k, "weights of %s, %s", n->name, shape_text(k->arena, &b->shape)));
+        w = kernel_weights(k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4,
+                           fill_second, shape_text(k->arena, &b->shape));
     for (int j = 0; j < lanes; j++) {
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = 0f;", sums[j]);
@@ -117,7 +116,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
         row = index_add(p, index_times(p, row, bands), index_div(p, source[m.columns_b], 4));
         for (int j = 0; j < lanes; j++)
             if (j < m.columns)
-                kernel_entry(k, w, row, index_plus(p, column, j), right[j]);
+                kernel_entry(k, w, row, index_plus(p, column, j), "e", right[j]);
     } else {
         for (int i = 0; i < width; i++) {
             struct lanes e = {.count = across ? lanes : 1};

@@ -88,7 +88,8 @@ void lower_resample(struct kernel *k, const struct node *n)
             w->exact = true;
         }
         tap = kernel_loop(k, "tap", most);
-        kernel_entry(k, w, zero, index_add(p, index_times(p, k->out.at[0][a], most), tap), entry);
+        kernel_entry(k, w, zero, index_add(p, index_times(p, k->out.at[0][a], most), tap), "e",
+                     entry);
         name = kernel_name(k, "i");
         if (s->dim[a] > 2048)
             kernel_line(k, "int %s = (int)(%s + %s * 2048f + 0.5f);", name, entry[0], entry[1]);
