@@ -23,7 +23,7 @@ LDLIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
 PROTOCOL = $(wildcard protocol/*.c)
 CACHE    = $(wildcard cache/*.c)
 COMPILER = $(wildcard daemon/compiler/*.c daemon/compiler/*/*.c)
-SERVER   = $(wildcard daemon/server/*.c daemon/language/*.c)
+SERVER   = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/server/*.c daemon/language/*.c))
 CLIENT   = $(filter-out client/onnxgpu.c,$(wildcard client/*.c client/commands/*.c))
 
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))

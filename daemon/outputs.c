@@ -1,0 +1,302 @@
+#include "daemon/outputs.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One file on its way: compared with what is there, or written beside it. */
+struct output {
+    int descriptor; /* the old file while comparing, the temporary one while writing; -1: none */
+    bool differs;   /* while comparing */
+    int error;      /* errno of the first fault, 0: none */
+};
+
+typedef bool produce(void *state, compile_sink *sink, void *sink_state);
+
+static bool compare_piece(void *state, const void *bytes, size_t size)
+{
+    struct output *o = state;
+    const char *at = bytes;
+    char old[1 << 14];
+
+    while (size && !o->differs) {
+        size_t most = size < sizeof old ? size : sizeof old;
+        ssize_t got = read(o->descriptor, old, most);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0 || memcmp(old, at, (size_t)got)) {
+            o->differs = true;
+            break;
+        }
+        at += got;
+        size -= (size_t)got;
+    }
+    return !o->differs;
+}
+
+static bool write_piece(void *state, const void *bytes, size_t size)
+{
+    struct output *o = state;
+    const char *at = bytes;
+
+    while (size) {
+        ssize_t put = write(o->descriptor, at, size);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0) {
+            o->error = errno;
+            return false;
+        }
+        at += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+/* Whether path is a regular file with exactly the bytes that produce gives. */
+static bool same_already(const char *path, produce *producer, void *state)
+{
+    struct output old = {.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+    struct stat status;
+    bool same = false;
+    char more;
+
+    if (old.descriptor < 0)
+        return false;
+    if (!fstat(old.descriptor, &status) && S_ISREG(status.st_mode) &&
+        producer(state, compare_piece, &old) && !old.differs)
+        same = read(old.descriptor, &more, 1) == 0;
+    close(old.descriptor);
+    return same;
+}
+
+/* A file that is replaced keeps its permissions; a new one gets what the user's mask leaves. */
+static mode_t mode_for(const char *path)
+{
+    struct stat status;
+
+    if (!stat(path, &status) && S_ISREG(status.st_mode))
+        return status.st_mode & 07777;
+    mode_t mask = umask(077);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* 1, 0 or -1 as output_replace(). producer may be asked twice, and gives the same bytes. A failure
+ * of the producer itself leaves *error 0. */
+static int replace(const char *path, produce *producer, void *state, int *error)
+{
+    struct output o = {.descriptor = -1};
+    char *temporary = NULL;
+    int result = -1;
+
+    *error = 0;
+    if (same_already(path, producer, state))
+        return 0;
+    /* Hidden and of no known ending: whoever looks at the folder meanwhile passes over it. */
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0;
+    if (asprintf(&temporary, "%.*s.%s.XXXXXX", folder, path, path + folder) < 0) {
+        temporary = NULL;
+        o.error = ENOMEM;
+        goto out;
+    }
+    mode_t mode = mode_for(path);
+    o.descriptor = mkostemp(temporary, O_CLOEXEC);
+    if (o.descriptor < 0) {
+        o.error = errno;
+        goto out;
+    }
+    if (!producer(state, write_piece, &o) || fchmod(o.descriptor, mode)) {
+        o.error = o.error ? o.error : errno;
+        unlink(temporary);
+        goto out;
+    }
+    int closed = close(o.descriptor);
+    o.descriptor = -1;
+    if (closed || rename(temporary, path)) {
+        o.error = errno;
+        unlink(temporary);
+        goto out;
+    }
+    result = 1;
+out:
+    *error = o.error;
+    if (o.descriptor >= 0)
+        close(o.descriptor);
+    free(temporary);
+    return result;
+}
+
+struct bytes {
+    const void *data;
+    size_t length;
+};
+
+static bool produce_bytes(void *state, compile_sink *sink, void *sink_state)
+{
+    const struct bytes *b = state;
+
+    return sink(sink_state, b->data, b->length);
+}
+
+struct asset {
+    struct compile *job;
+    int number;
+};
+
+static bool produce_asset(void *state, compile_sink *sink, void *sink_state)
+{
+    const struct asset *a = state;
+
+    errno = 0;
+    return compile_asset_write(a->job, a->number, sink, sink_state);
+}
+
+int output_replace(const char *path, const void *bytes, size_t length, char *why, size_t size)
+{
+    struct bytes state = {.data = bytes, .length = length};
+    int error;
+    int result = replace(path, produce_bytes, &state, &error);
+
+    if (result < 0)
+        snprintf(why, size, "%s cannot be written: %s", path, strerror(error));
+    return result;
+}
+
+static char *join(const char *folder, const char *name, const char *ending)
+{
+    char *path;
+
+    return asprintf(&path, "%s%s%s%s", folder, *folder ? "/" : "", name, ending) < 0 ? NULL : path;
+}
+
+static bool out_of_memory(struct outputs *out)
+{
+    snprintf(out->why, sizeof out->why, "there is no memory left");
+    return false;
+}
+
+static bool put(struct outputs *out, const char *name, const char *ending, produce *producer,
+                void *state, struct compile *job)
+{
+    char *path = join(out->folder, name, ending);
+    int error;
+
+    if (!path)
+        return out_of_memory(out);
+    if (out->written_count == out->written_room) {
+        int room = out->written_room ? 2 * out->written_room : 8;
+        char **grown = realloc(out->written, (size_t)room * sizeof *grown);
+
+        if (!grown) {
+            free(path);
+            return out_of_memory(out);
+        }
+        out->written = grown;
+        out->written_room = room;
+    }
+    int result = replace(path, producer, state, &error);
+    if (result > 0) {
+        out->written[out->written_count++] = path;
+        return true;
+    }
+    if (result < 0)
+        snprintf(out->why, sizeof out->why, "%s cannot be written: %s", path,
+                 error ? strerror(error)
+                 : job ? compile_why(job)
+                       : "no reason is known");
+    free(path);
+    return result == 0;
+}
+
+/* Whether name is an asset of the files that begin with stem, or its .meta:
+ * STEM.w<digits>[s][Style<digits>].asset[.meta]. */
+static bool is_asset(const char *name, const char *stem, size_t stem_length)
+{
+    const char *at = name + stem_length;
+
+    if (strncmp(name, stem, stem_length) || strncmp(at, ".w", 2) || !isdigit((unsigned char)at[2]))
+        return false;
+    at += 2;
+    while (isdigit((unsigned char)*at))
+        at++;
+    if (*at == 's')
+        at++;
+    if (!strncmp(at, "Style", 5) && isdigit((unsigned char)at[5])) {
+        at += 5;
+        while (isdigit((unsigned char)*at))
+            at++;
+    }
+    return !strcmp(at, ".asset") || !strcmp(at, ".asset.meta");
+}
+
+static bool is_listed(const char *name, const struct compile_asset *assets, int count)
+{
+    size_t length = strlen(name);
+
+    if (length > 5 && !strcmp(name + length - 5, ".meta"))
+        length -= 5;
+    for (int i = 0; i < count; i++)
+        if (strlen(assets[i].name) == length && !strncmp(assets[i].name, name, length))
+            return true;
+    return false;
+}
+
+/* A failure here is no failure of the write: the new files are all there. */
+static void delete_unlisted(struct outputs *out, const char *file_name,
+                            const struct compile_asset *assets, int count)
+{
+    static const char ending[] = ".Model.cs";
+    size_t stem = strlen(file_name);
+    DIR *folder = opendir(*out->folder ? out->folder : ".");
+
+    if (!folder)
+        return;
+    if (stem > sizeof ending - 1 && !strcmp(file_name + stem - (sizeof ending - 1), ending))
+        stem -= sizeof ending - 1;
+    for (const struct dirent *e; (e = readdir(folder));)
+        if (is_asset(e->d_name, file_name, stem) && !is_listed(e->d_name, assets, count) &&
+            !unlinkat(dirfd(folder), e->d_name, 0))
+            out->deleted++;
+    closedir(folder);
+}
+
+bool outputs_write(struct outputs *out, struct compile *job)
+{
+    int count;
+    const struct compile_asset *assets = compile_assets(job, &count);
+    const char *file_name = compile_file_name(job);
+    struct bytes text;
+
+    for (int i = 0; i < count; i++) {
+        struct asset asset = {.job = job, .number = i};
+        struct bytes meta = {.data = assets[i].meta, .length = assets[i].meta_length};
+
+        if (!put(out, assets[i].name, "", produce_asset, &asset, job) ||
+            !put(out, assets[i].name, ".meta", produce_bytes, &meta, NULL))
+            return false;
+    }
+    text.data = compile_text(job, &text.length);
+    if (!out->withhold_text && !put(out, file_name, "", produce_bytes, &text, NULL))
+        return false;
+    delete_unlisted(out, file_name, assets, count);
+    return true;
+}
+
+void outputs_release(struct outputs *out)
+{
+    for (int i = 0; i < out->written_count; i++)
+        free(out->written[i]);
+    free(out->written);
+    out->written = NULL;
+    out->written_count = out->written_room = 0;
+}

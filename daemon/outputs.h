@@ -1,0 +1,33 @@
+#ifndef DAEMON_OUTPUTS_H
+#define DAEMON_OUTPUTS_H
+/*
+ * The files that a good compile leaves in the user's folder: the generated part of the class, the
+ * weight assets and their .meta files, and nothing else.
+ *
+ * Each file is replaced atomically (a temporary name in the same folder, renamed), and only where
+ * its bytes differ: neither an editor nor Unity wakes up for nothing. Order: assets first, the
+ * class last, so that a class on disk never names an asset that is not there. After a good write
+ * the same model's assets that are not listed any more are deleted with their .meta files; a .cs
+ * is never deleted. Blocking; one folder by one thread at a time.
+ */
+#include "daemon/compiler/compiler.h"
+
+struct outputs {
+    const char *folder; /* where the files lie; "" is the working folder. Borrowed */
+    bool withhold_text; /* write the assets only */
+    char **written;     /* paths (folder/name) whose bytes changed, deleted ones not among them */
+    int written_count, written_room;
+    int deleted;   /* assets and .meta files */
+    char why[512]; /* of a failure */
+};
+
+/* false: outputs->why says which file and why; what was written before stays. `written` grows in
+ * either case. job is COMPILE_OK. */
+bool outputs_write(struct outputs *outputs, struct compile *job);
+void outputs_release(struct outputs *outputs);
+
+/* Writes bytes to path by the same rule. 1: written, 0: the same already, -1: failed, and why (size
+ * bytes) says so. */
+int output_replace(const char *path, const void *bytes, size_t length, char *why, size_t size);
+
+#endif
