@@ -181,17 +181,22 @@ static void run(struct context *c, const struct row *row)
     }
 }
 
+static void run_row(const struct row *row)
+{
+    struct context c;
+
+    context_init(&c, NULL);
+    if (setjmp(c.escape) == 0)
+        run(&c, row);
+    else
+        fail_msg("%s-%d %s: left: %s", row->op, row->opset, row->attributes, c.why);
+    context_release(&c);
+}
+
 static void run_rows(const struct row *rows, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct context c;
-        context_init(&c, NULL);
-        if (setjmp(c.escape) == 0)
-            run(&c, &rows[i]);
-        else
-            fail_msg("%s-%d %s: left: %s", rows[i].op, rows[i].opset, rows[i].attributes, c.why);
-        context_release(&c);
-    }
+    for (size_t i = 0; i < count; i++)
+        run_row(&rows[i]);
 }
 #define RUN(rows) run_rows(rows, sizeof(rows) / sizeof *(rows))
 #define S6 "f[2,3]:1 2 3 4 5 6"
