@@ -24,26 +24,28 @@ static struct place input_place(const struct value *v)
 
 /* ---- what the numbers of a value come from ---- */
 
-/* Whether v is computed from model inputs (their shape alone does not count), by value id; before
- * shapes are known. */
-static bool *trace_inputs(const struct graph *g, struct arena *scratch)
+/* For each value, by id: the first model input whose numbers (its shape or type alone do not count)
+ * it is computed from, -1 if none. Before shapes are known. */
+static int *sources_new(const struct graph *g, struct arena *scratch)
 {
-    bool *computed = NEW_ARRAY(scratch, g->value_count, bool);
+    int *sources = NEW_ARRAY(scratch, g->value_count, int);
 
-    for (int i = 0; i < g->input_count; i++)
-        computed[g->inputs[i]->id] = true;
-    for (int i = 0; i < g->node_count; i++) {
-        const struct node *n = g->nodes[i];
-        bool any = false;
+    for (int i = 0; i < g->value_count; i++)
+        sources[i] = g->values[i]->input;
+    return sources;
+}
 
-        if (!infer_shape_only(n))
-            for (int k = 0; k < n->input_count && !any; k++)
-                any = n->inputs[k] && computed[n->inputs[k]->id];
-        for (int k = 0; any && k < n->output_count; k++)
-            if (n->outputs[k])
-                computed[n->outputs[k]->id] = true;
-    }
-    return computed;
+static void trace(int *sources, const struct node *n)
+{
+    int count = is(n, "CastLike") ? 1 : n->input_count, source = -1;
+
+    if (!infer_shape_only(n))
+        for (int i = 0; i < count && source < 0; i++)
+            if (n->inputs[i])
+                source = sources[n->inputs[i]->id];
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i])
+            sources[n->outputs[i]->id] = source;
 }
 
 static const char *const quantisers[] = {
@@ -54,17 +56,18 @@ static const char *const quantisers[] = {
 bool graph_quantised(const struct graph *g)
 {
     struct arena *scratch = arena_child(&g->context->arena);
-    bool *computed = trace_inputs(g, scratch);
+    int *sources = sources_new(g, scratch);
     bool quantised = false;
 
     for (int i = 0; i < g->node_count && !quantised; i++) {
         const struct node *n = g->nodes[i];
 
+        trace(sources, n);
         if (is_one_of(n, quantisers))
             for (int k = 0; k < n->input_count && !quantised; k++)
-                quantised = n->inputs[k] && computed[n->inputs[k]->id];
+                quantised = n->inputs[k] && sources[n->inputs[k]->id] >= 0;
         else if (is(n, "DequantizeLinear"))
-            quantised = n->input_count && n->inputs[0] && computed[n->inputs[0]->id];
+            quantised = n->input_count && n->inputs[0] && sources[n->inputs[0]->id] >= 0;
     }
     arena_free(scratch);
     return quantised;
@@ -154,36 +157,31 @@ static bool only_weight(const struct value *v)
     return only;
 }
 
-/* Everything that v is computed from, model inputs among it: which of them are claimed by a fault
- * of n's. Those of other types than float32 are, however far away; a float32 one only where n reads
- * it directly. */
+/* A fault of a layer claims model inputs that v is computed from: they get no code of their own.
+ * Those of other types than float32 are claimed however far away they are, a float32 one only where
+ * v is it. */
 struct claims {
-    bool *computed, *seen;
+    int *sources;
+    bool *seen; /* values that were walked already, by id */
     struct arena *scratch;
 };
 
-static void claim(struct claims *k, struct value *v, const char **name)
+static void claim(struct claims *k, struct value *v)
 {
     struct value **list = NULL;
     int count = 0, room = 0;
 
-    *name = NULL;
     APPEND(k->scratch, list, count, room) = v;
     for (int next = 0; next < count; next++) {
         struct value *at = list[next];
 
-        if (at->input >= 0) {
-            if (!*name)
-                *name = at->name;
-            if (at->type != TYPE_FLOAT32 || at == v)
-                at->poisoned = true;
-            continue;
-        }
-        if (k->seen[at->id] || !at->producer || !k->computed[at->id])
+        if (at->input >= 0 && (at->type != TYPE_FLOAT32 || at == v))
+            at->poisoned = true;
+        if (k->seen[at->id] || !at->producer || k->sources[at->id] < 0)
             continue;
         k->seen[at->id] = true;
         for (int i = 0; i < at->producer->input_count; i++)
-            if (at->producer->inputs[i] && k->computed[at->producer->inputs[i]->id])
+            if (at->producer->inputs[i] && k->sources[at->producer->inputs[i]->id] >= 0)
                 APPEND(k->scratch, list, count, room) = at->producer->inputs[i];
     }
 }
@@ -202,25 +200,48 @@ static bool is_convolution_weight(const struct node *n, int slot)
     return false;
 }
 
-static void check_slot(struct claims *k, struct node *n, int slot)
+/* Whether that input of n is to be constant and is not. quiet: it claims its inputs, and n was
+ * reported already. */
+static bool check_slot(struct claims *k, struct node *n, int slot, bool quiet)
 {
-    struct context *c = n->graph->context;
+    struct graph *g = n->graph;
     struct value *v = node_input(n, slot);
     struct place place = node_place(n);
-    const char *shape_like = infer_shape_like(n, slot), *input;
+    const char *shape_like = infer_shape_like(n, slot);
 
-    if (!v || !k->computed[v->id] || (!shape_like && !is_convolution_weight(n, slot)))
-        return;
-    claim(k, v, &input);
+    if (!v || k->sources[v->id] < 0 || (!shape_like && !is_convolution_weight(n, slot)))
+        return false;
+    claim(k, v);
+    if (quiet)
+        return true;
     if (shape_like)
-        diagnose(c, &place, TUKI0116, NULL, "its %s depends on the model input %s", shape_like,
-                 input ? input : "");
+        diagnose(g->context, &place, TUKI0116, NULL, "its %s depends on the model input %s",
+                 shape_like, g->inputs[k->sources[v->id]]->name);
     else if (v->input >= 0)
-        diagnose(c, &place, TUKI0119, NULL, "its weights are the model input %s", v->name);
+        diagnose(g->context, &place, TUKI0119, NULL, "its weights are the model input %s", v->name);
     else
-        diagnose(c, &place, TUKI0119, NULL, "its weights %s are computed when the model runs",
-                 v->name);
+        diagnose(g->context, &place, TUKI0119, NULL,
+                 "its weights %s are computed when the model runs", v->name);
     node_poison(n);
+    return true;
+}
+
+/* Layers in order; what reads a reported one hears nothing of the inputs behind it. */
+static void check_layers(struct graph *g, struct arena *scratch)
+{
+    struct claims k = {sources_new(g, scratch), NEW_ARRAY(scratch, g->value_count, bool), scratch};
+
+    for (int i = 0; i < g->node_count; i++) {
+        struct node *n = g->nodes[i];
+        bool reported = false;
+
+        trace(k.sources, n);
+        for (int slot = 0; slot < n->input_count; slot++)
+            reported |= check_slot(&k, n, slot, reported);
+        for (int o = 0; reported && o < n->output_count; o++)
+            if (n->outputs[o])
+                k.sources[n->outputs[o]->id] = -1;
+    }
 }
 
 /* "axis 2", "axes 0, 2 and 3" */
@@ -344,16 +365,11 @@ void accept_inputs(struct graph *g)
 {
     struct context *c = g->context;
     struct arena *scratch = arena_child(&c->arena);
-    struct claims k = {.scratch = scratch};
     struct inputs in = {.graph = g, .quantised = graph_quantised(g)};
 
-    k.computed = trace_inputs(g, scratch);
-    k.seen = NEW_ARRAY(scratch, g->value_count, bool);
     for (int i = 0; i < g->input_count; i++)
         g->inputs[i]->read = g->inputs[i]->reader_count > 0;
-    for (int i = 0; i < g->node_count; i++)
-        for (int slot = 0; slot < g->nodes[i]->input_count; slot++)
-            check_slot(&k, g->nodes[i], slot);
+    check_layers(g, scratch);
     find_batch(&in);
     for (int i = 0; i < g->input_count; i++) {
         struct value *v = g->inputs[i];

@@ -287,6 +287,21 @@ static void read_shape_alone(struct node *n)
     node_set_input(n, 0, graph_constant(n->graph, in->name, t));
 }
 
+/* CastLike reads the type of its second input alone: it is a Cast, and over constants if its first
+ * input is one. */
+static void read_type_alone(struct node *n)
+{
+    const struct value *like = node_input(n, 1);
+
+    if (!is_standard(n, "CastLike") || !like || !like->type || like->poisoned)
+        return;
+    node_set_int(n, "to", like->type);
+    node_set_input(n, 1, NULL);
+    n->input_count = 1;
+    n->op = operator_get(n->graph->context, "Cast");
+    n->op_type = n->op->name;
+}
+
 static bool has_body(const struct node *n)
 {
     for (int i = 0; i < n->attribute_count; i++)
@@ -372,6 +387,7 @@ static void settle(struct node *n)
 
 void infer_node(struct node *n)
 {
+    read_type_alone(n);
     trace_source(n);
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i] && !n->outputs[i]->constant)

@@ -164,6 +164,46 @@ static void test_shape_input(void **state)
     END_JOB(j);
 }
 
+/* One layer, one report, though two of its inputs depend; what follows it keeps quiet, another
+ * layer does not. */
+static void test_shape_inputs(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3));
+    struct value *from = input(g, "from", TYPE_INT64, SHAPE(1));
+    struct value *to = input(g, "to", TYPE_INT64, SHAPE(1)), *y;
+
+    (void)state;
+    y = NODE(g, "Slice", "s", x, from, to);
+    y = NODE(g, "Reshape", "quiet", y, NODE(g, "Cast", "cast", y));
+    node_set_int(g->nodes[1], "to", TYPE_INT64);
+    outputs(g, 2, (struct value *[]){y, NODE(g, "Tile", "t", x, NODE(g, "Concat", "c", from, to))});
+    accept_graph(g);
+    assert_int_equal(reported(j, TUKI0116), 2);
+    assert_int_equal(j->context.diagnostics.count, 2);
+    assert_non_null(strstr(j->context.diagnostics.list[0].message, "Slice s: its starts"));
+    assert_non_null(strstr(j->context.diagnostics.list[1].message, "Tile t: its repeats"));
+    END_JOB(j);
+}
+
+/* CastLike reads a type: what it makes of a constant is one. */
+static void test_cast_like(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3)), *zero;
+
+    (void)state;
+    zero = NODE(g, "CastLike", "zero", INTS(g, 0), x);
+    output(g, NODE(g, "Where", "w", NODE(g, "Less", "l", x, zero), zero, x));
+    accept_graph(g);
+    assert_int_equal(j->context.diagnostics.count, 0);
+    assert_non_null(zero->constant);
+    assert_int_equal(zero->type, TYPE_FLOAT32);
+    END_JOB(j);
+}
+
 /* The shape of an open input is no input: the axis is what is wrong. */
 static void test_shape_of_dynamic(void **state)
 {
@@ -358,6 +398,8 @@ int main(void)
         cmocka_unit_test(test_tokens_in_batch),
         cmocka_unit_test(test_tokens_read_otherwise),
         cmocka_unit_test(test_shape_input),
+        cmocka_unit_test(test_shape_inputs),
+        cmocka_unit_test(test_cast_like),
         cmocka_unit_test(test_shape_of_dynamic),
         cmocka_unit_test(test_computed_weights),
         cmocka_unit_test(test_eight_bits),
