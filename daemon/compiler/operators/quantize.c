@@ -235,8 +235,7 @@ bool nbits_read(const struct node *n, struct nbits *w)
                         .block = node_int(n, "block_size", 0),
                         .bits = (int)node_int(n, "bits", 4)};
     if (w->k < 1 || w->n < 1 || w->block < 1 || w->k > INT32_MAX || w->n > INT32_MAX ||
-        w->block > INT32_MAX || (w->bits != 2 && w->bits != 4 && w->bits != 8) ||
-        w->block * w->bits % 8 != 0)
+        w->block > INT32_MAX || w->bits < 1 || w->bits > 8 || w->block * w->bits % 8 != 0)
         return false;
     w->blocks = (w->k + w->block - 1) / w->block;
     w->row = w->blocks * (w->block * w->bits / 8);
@@ -299,7 +298,7 @@ static bool nbits_evaluate(struct node *n, struct tensor *const *in, struct tens
     struct nbits w;
     struct elements to;
 
-    if (!nbits_read(n, &w) || groups)
+    if (!nbits_read(n, &w) || groups || 8 % w.bits != 0)
         return false;
     shape.dim[shape.axes - 1] = w.n;
     if (!elements_new(arena, scratch, in[0]->type, &shape, &to))

@@ -35,7 +35,8 @@ struct nbits {
     int64_t zero_row; /* bytes of a row of packed zero points */
     int64_t zero_default;
 };
-/* false where attributes are missing or wrong. */
+/* false where attributes are missing or wrong. Bits are 1 to 8: that others than 4 are refused
+ * (R10) is said elsewhere. */
 bool nbits_read(const struct node *n, struct nbits *w);
 /* One element of packed rows of `row` bytes. */
 int nbits_element(const struct nbits *w, const uint8_t *packed, int64_t row, int64_t n, int64_t k);
