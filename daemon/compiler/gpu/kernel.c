@@ -1088,7 +1088,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     size_t length = strlen(lanes[0]) + strlen(lanes[1]) + strlen(lanes[2]) + strlen(lanes[3]);
     if (length > 160)
         for (int j = 0; j < 4; j++)
-            lanes[j] = kernel_local(k, "out", lanes[j]);
+            lanes[j] = kernel_local(k, "result", lanes[j]);
     kernel_line(k, "return new Color4(%s, %s, %s, %s);", lanes[0], lanes[1], lanes[2], lanes[3]);
 
     struct kernel_text *text = NEW(k->arena, struct kernel_text);
