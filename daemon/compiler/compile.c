@@ -11,6 +11,7 @@
 #include "daemon/compiler/gpu/program.h"
 #include "daemon/compiler/graph/accept.h"
 #include "daemon/compiler/model/text.h"
+#include "daemon/compiler/operators/items.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
 #include <stdlib.h>
@@ -126,6 +127,8 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
         accept_unread(g);
     }
     if (g && !c->diagnostics.errors)
+        split_items(g);
+    if (g && !c->diagnostics.errors)
         decompose_graph(g);
     if (g && !c->diagnostics.errors)
         m->plan = plan_graph(g);
@@ -146,7 +149,7 @@ static void add_edge(struct compile *job, const struct plan *p, const struct buf
     *e = (struct compile_edge){.field = csharp_edge_name(a, job->o.prefix, output, b->number, 0),
                                .name = output ? p->graph->output_names[b->number] : b->value->name,
                                .number = b->number,
-                               .items = 1,
+                               .items = p->graph->items,
                                .type = b->value->type,
                                .shape = b->value->shape,
                                .packed = l->packed,
@@ -156,6 +159,8 @@ static void add_edge(struct compile *job, const struct plan *p, const struct buf
                                .height = l->height};
     memcpy(e->x, l->x, sizeof e->x);
     memcpy(e->y, l->y, sizeof e->y);
+    if (e->items > 1)
+        e->shape.dim[0] = e->items;
 }
 
 static void collect_results(struct compile *job, const struct plan *p)
@@ -329,9 +334,9 @@ const struct compile_cost *compile_explain(struct compile *job)
         for (int k = 1; k < s->fused_count; k++)
             fused[l->fused_count++] = s->fused[k]->op_type;
         l->fused = fused;
-        cost->steps += l->steps;
-        cost->fetches += l->fetches;
-        cost->macs += l->macs;
+        cost->steps += l->steps * p->graph->items;
+        cost->fetches += l->fetches * p->graph->items;
+        cost->macs += l->macs * p->graph->items;
         for (int k = 0; k < s->text->weight_count; k++) {
             const struct weights *w = s->text->weights[k];
 

@@ -182,7 +182,8 @@ static void print_edges(struct printer *f, bool output)
         line(f, output ? "/// Output. Read the values as they are."
                        : "/// Input. Write the values as they are (not mapped to 0 to 1).");
         line(f, "/// %s", layout.text);
-        line(f, "public GpuBuffer2D %s;", buffer_name(f, b, 0));
+        for (int item = 0; item < f->p->graph->items; item++)
+            line(f, "public GpuBuffer2D %s;", buffer_name(f, b, item));
     }
 }
 
@@ -228,9 +229,9 @@ static void print_load(struct printer *f)
     for (int i = 0; i < f->p->buffer_count; i++) {
         const struct buffer *b = &f->p->buffers[i];
 
-        if (b->kind == BUFFER_INPUT)
-            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width,
-                 b->height, b->half ? ", GpuFormat.Half" : "");
+        for (int item = 0; b->kind == BUFFER_INPUT && item < f->p->graph->items; item++)
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, item),
+                 b->width, b->height, b->half ? ", GpuFormat.Half" : "");
     }
     for (int i = 0; i < f->p->storage_count; i++)
         line(f, "%sb%d = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", prefix, i + 1,
@@ -239,9 +240,9 @@ static void print_load(struct printer *f)
     for (int i = 0; i < f->p->buffer_count; i++) {
         const struct buffer *b = &f->p->buffers[i];
 
-        if (b->kind == BUFFER_OUTPUT)
-            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, 0), b->width,
-                 b->height, b->half ? ", GpuFormat.Half" : "");
+        for (int item = 0; b->kind == BUFFER_OUTPUT && item < f->p->graph->items; item++)
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, item),
+                 b->width, b->height, b->half ? ", GpuFormat.Half" : "");
     }
     for (int i = 0; i < f->p->step_count; i++) {
         const struct step *s = f->p->steps[i];
@@ -356,7 +357,8 @@ static void print_run(struct printer *f)
          in, out);
     line(f, "private void Run%s(int first, int count)", prefix);
     line(f, "{");
-    for (int i = 0; i < f->p->step_count; i++) {
+    for (int number = 0; number < f->p->step_count * f->p->graph->items; number++) {
+        int i = number % f->p->step_count, item = number / f->p->step_count;
         const struct step *s = f->p->steps[i];
         struct strbuf arguments;
 
@@ -366,15 +368,16 @@ static void print_run(struct printer *f)
 
             if (p->kind == PARAMETER_BUFFER)
                 strbuf_printf(&arguments, ", %s",
-                              buffer_name(f, &f->p->buffers[spot_of(p->value)->buffer], 0));
+                              buffer_name(f, &f->p->buffers[spot_of(p->value)->buffer], item));
             else if (p->kind == PARAMETER_TABLE)
                 strbuf_printf(&arguments, ", %s", csharp_weights_name(f->arena, prefix, s, NULL));
             else
                 strbuf_printf(&arguments, ", %sBuffer",
                               csharp_weights_name(f->arena, prefix, s, p->weights));
         }
-        line(f, "    if (first <= %d && count > %d - first) Gpu.Run(nameof(%sLayer%d), %s%s);", i,
-             i, prefix, i, buffer_name(f, &f->p->buffers[s->buffer], 0), arguments.text);
+        line(f, "    if (first <= %d && count > %d - first) Gpu.Run(nameof(%sLayer%d), %s%s);",
+             number, number, prefix, i, buffer_name(f, &f->p->buffers[s->buffer], item),
+             arguments.text);
     }
     line(f, "}");
 }
@@ -410,7 +413,9 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
     }
     if (inner)
         blank(&f);
-    line(&f, "public const int %sSteps = %d;", o->prefix, p->step_count);
+    line(&f, "public const int %sSteps = %d;", o->prefix, p->step_count * p->graph->items);
+    if (p->graph->items > 1)
+        line(&f, "public const int %sItems = %d;", o->prefix, p->graph->items);
     blank(&f);
     print_weight_fields(&f);
     print_load(&f);

@@ -129,7 +129,7 @@ static const char *const weight_views[] = {
 };
 
 /* R2: every reader, through views, takes it as the second operand of a product. */
-static bool only_weight(const struct value *v)
+bool value_is_weight(const struct value *v)
 {
     struct context *c = v->reader_count ? v->readers[0]->graph->context : NULL;
     struct arena *scratch = c ? arena_child(&c->arena) : NULL;
@@ -277,7 +277,7 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
 {
     struct arena *a = &in->graph->context->arena;
     const struct shape *s = &v->shape;
-    bool weight = !in->quantised && only_weight(v), found = false, open[MAX_AXES] = {false};
+    bool weight = !in->quantised && value_is_weight(v), found = false, open[MAX_AXES] = {false};
     bool tokens = !in->quantised && is_token_type(v->type) && only_indices(v, &found) && found;
     int unknown = 0;
 
@@ -354,7 +354,7 @@ static void find_batch(struct inputs *in)
 
         if (v->read && !v->poisoned && v->type == TYPE_FLOAT32 && v->shape.axes >= 2 &&
             v->shape.axes <= 4 && v->shape.dim[0] >= 1 && v->shape.dim[0] <= LARGEST_BATCH &&
-            !only_weight(v)) {
+            !value_is_weight(v)) {
             in->own = v;
             in->batch = v->shape.dim[0];
         }

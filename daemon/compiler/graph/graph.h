@@ -102,6 +102,7 @@ struct graph {
     struct shape *output_shapes; /* as declared */
     enum element_type *output_types;
     int output_count;
+    int items; /* how often it is computed: the batch, once split_items() has made it the graph of one item */
     int opset; /* of the standard domain, as the file imports it */
     int ir_version;
     struct graph *outer; /* of a body: the graph around it */

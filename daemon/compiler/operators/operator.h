@@ -66,10 +66,6 @@ struct operator_functions {
 
     /* Magnitudes of the outputs from the inputs' (gpu/range.h). NULL: unknown. */
     void (*range)(const struct node *n, const struct range *in, struct range *out);
-    /* Whether each item of axis 0 is computed on its own (B3); brings the node to one item where it
-     * names the batch (a Reshape's constant). NULL: cannot be told (TUKI0131). Items is the batch,
-     * 2 to 16. Reports and returns false where items mix. */
-    bool (*items)(struct node *n, int64_t items);
 };
 
 /* The domain of operators that only passes make: no file can name one. */

@@ -1,0 +1,450 @@
+#include "daemon/compiler/operators/items.h"
+#include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/operators/operator.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* A walk over the graph. value->mark is not there to be had, so what depends on the batch is a
+ * table by id. */
+struct batch {
+    struct graph *graph;
+    int64_t items;
+    bool *batched; /* by value id: axis 0 is the batch */
+};
+
+enum verdict { KEEPS, MIXES, UNSURE };
+
+static bool is_batched(const struct batch *b, const struct value *v)
+{
+    return v && !v->constant && b->batched[v->id];
+}
+
+/* ---- one rule for each kind of operator ---- */
+
+/* Axis 0 of operand i is, or would be by broadcasting, axis 0 of the output. */
+static bool aligned(const struct node *n, int i)
+{
+    return n->inputs[i]->shape.axes == n->outputs[0]->shape.axes;
+}
+
+/* All items of constant v (along axis 0) are equal. */
+static bool equal_items(struct batch *b, struct value *v)
+{
+    struct context *c = b->graph->context;
+    struct arena *scratch = arena_child(&c->arena);
+    const float *f = tensor_floats(c, v->constant, scratch);
+    int64_t each = v->constant->count / v->shape.dim[0];
+    bool equal = true;
+
+    for (int64_t i = 1; equal && i < v->shape.dim[0]; i++)
+        equal = !memcmp(f, f + i * each, (size_t)each * sizeof *f);
+    arena_free(scratch);
+    return equal;
+}
+
+/* The constant in slot becomes its first item, as a recipe. */
+static void first_item(struct node *n, int slot)
+{
+    struct graph *g = n->graph;
+    const int64_t zero = 0, one = 1;
+    struct value *inputs[] = {n->inputs[slot], graph_constant_ints(g, "", 1, &zero),
+                              graph_constant_ints(g, "", 1, &one),
+                              graph_constant_ints(g, "", 1, &zero)};
+    struct node *slice = graph_node_like(g, operator_get(g->context, "Slice"), n, inputs, 4, 1);
+
+    infer_node(slice);
+    node_set_input(n, slot, slice->outputs[0]);
+}
+
+static enum verdict elementwise(struct batch *b, struct node *n)
+{
+    for (int i = 0; i < n->input_count; i++) {
+        struct value *v = n->inputs[i];
+
+        if (!v)
+            continue;
+        if (is_batched(b, v)) {
+            if (!aligned(n, i))
+                return MIXES;
+            continue;
+        }
+        if (!aligned(n, i) || v->shape.axes == 0 || v->shape.dim[0] == 1)
+            continue;
+        if (!v->constant || !equal_items(b, v))
+            return UNSURE;
+        first_item(n, i);
+    }
+    return KEEPS;
+}
+
+/* The first operand alone may depend on the batch; the others are parameters. */
+static enum verdict first_operand(struct batch *b, struct node *n)
+{
+    for (int i = 1; i < n->input_count; i++)
+        if (is_batched(b, n->inputs[i]))
+            return MIXES;
+    return KEEPS;
+}
+
+static enum verdict along_axis(struct batch *b, struct node *n, int64_t otherwise)
+{
+    int axis = shape_axis(&n->inputs[0]->shape, node_int(n, "axis", otherwise));
+
+    return axis == 0 ? MIXES : first_operand(b, n);
+}
+
+static enum verdict last_axis(struct batch *b, struct node *n)
+{
+    return along_axis(b, n, -1);
+}
+
+static enum verdict first_axis(struct batch *b, struct node *n)
+{
+    return along_axis(b, n, 0);
+}
+
+static enum verdict concat(struct batch *b, struct node *n)
+{
+    if (shape_axis(&n->outputs[0]->shape, node_int(n, "axis", 0)) == 0)
+        return MIXES;
+    for (int i = 0; i < n->input_count; i++)
+        if (!is_batched(b, n->inputs[i])) {
+            if (!n->inputs[i]->constant || !equal_items(b, n->inputs[i]))
+                return UNSURE;
+            first_item(n, i);
+        }
+    return KEEPS;
+}
+
+static enum verdict matmul(struct batch *b, struct node *n)
+{
+    for (int i = 0; i < 2; i++) {
+        struct value *v = n->inputs[i];
+        int axes = v->shape.axes;
+
+        if (is_batched(b, v)) {
+            /* A row of the first operand is an item too; a second operand of two axes is summed
+             * over. */
+            if (axes < 2 || !aligned(n, i) || (i == 1 && axes == 2))
+                return MIXES;
+        } else if (axes >= 3 && aligned(n, i) && v->shape.dim[0] != 1) {
+            if (!v->constant || !equal_items(b, v))
+                return UNSURE;
+            first_item(n, i);
+        }
+    }
+    return KEEPS;
+}
+
+static enum verdict gemm(struct batch *b, struct node *n)
+{
+    struct value *c = node_input(n, 2);
+
+    if (!is_batched(b, n->inputs[0]) || node_int(n, "transA", 0) || is_batched(b, n->inputs[1]))
+        return MIXES;
+    if (c && !is_batched(b, c) && c->shape.axes == 2 && c->shape.dim[0] != 1) {
+        if (!c->constant || !equal_items(b, c))
+            return UNSURE;
+        first_item(n, 2);
+    }
+    return c && is_batched(b, c) && !aligned(n, 2) ? MIXES : KEEPS;
+}
+
+static enum verdict reduction(struct batch *b, struct node *n)
+{
+    int count;
+    const int64_t *axes = node_constant_ints(n, 1, &count);
+
+    (void)b;
+    if (!axes || !count)
+        return node_int(n, "noop_with_empty_axes", 0) ? KEEPS : MIXES;
+    for (int i = 0; i < count; i++)
+        if (shape_axis(&n->inputs[0]->shape, axes[i]) == 0)
+            return MIXES;
+    return KEEPS;
+}
+
+static enum verdict listed_axes(struct batch *b, struct node *n)
+{
+    static const int64_t usual[] = {0, 2, 3};
+    int count;
+    const int64_t *axes = node_ints(n, "axes", &count);
+
+    (void)b;
+    if (!axes)
+        axes = usual, count = 3;
+    for (int i = 0; i < count; i++)
+        if (shape_axis(&n->inputs[0]->shape, axes[i]) == 0)
+            return MIXES;
+    return KEEPS;
+}
+
+static enum verdict transpose(struct batch *b, struct node *n)
+{
+    int count;
+    const int64_t *perm = node_ints(n, "perm", &count);
+
+    (void)b;
+    return perm ? (perm[0] ? MIXES : KEEPS) : n->inputs[0]->shape.axes > 1 ? MIXES : KEEPS;
+}
+
+/* The output's shape with one item, as constant input 1. */
+static void reshape_to_item(struct node *n)
+{
+    struct shape s = n->outputs[0]->shape;
+
+    s.dim[0] = 1;
+    node_set_input(n, 1, graph_constant_ints(n->graph, "", s.axes, s.dim));
+}
+
+static enum verdict reshape(struct batch *b, struct node *n)
+{
+    if (n->outputs[0]->shape.axes < 1 || n->outputs[0]->shape.dim[0] != b->items)
+        return MIXES;
+    reshape_to_item(n);
+    return KEEPS;
+}
+
+static enum verdict expand(struct batch *b, struct node *n)
+{
+    if (!aligned(n, 0) || n->outputs[0]->shape.dim[0] != b->items)
+        return MIXES;
+    reshape_to_item(n);
+    return KEEPS;
+}
+
+static enum verdict flatten(struct batch *b, struct node *n)
+{
+    (void)b;
+    return shape_axis(&n->inputs[0]->shape, node_int(n, "axis", 1)) == 1 ||
+                   (node_int(n, "axis", 1) == n->inputs[0]->shape.axes &&
+                    n->inputs[0]->shape.axes == 1)
+               ? KEEPS
+               : MIXES;
+}
+
+static enum verdict squeeze(struct batch *b, struct node *n)
+{
+    int count;
+    const int64_t *axes = node_constant_ints(n, 1, &count);
+    const struct shape *s =
+        !strcmp(n->op->name, "Squeeze") ? &n->inputs[0]->shape : &n->outputs[0]->shape;
+
+    (void)b;
+    if (!axes)
+        return UNSURE;
+    for (int i = 0; i < count; i++)
+        if (shape_axis(s, axes[i]) == 0)
+            return MIXES;
+    return KEEPS;
+}
+
+/* Slice, Pad, Tile, Resize …: items move where the length of axis 0 changes, or (reversed, shifted)
+ * where asked to. */
+static enum verdict keeps_length(struct batch *b, struct node *n)
+{
+    if (n->outputs[0]->shape.dim[0] != b->items)
+        return MIXES;
+    if (!strcmp(n->op->name, "Slice")) {
+        int count, steps;
+        const int64_t *axes = node_constant_ints(n, 3, &count),
+                      *step = node_constant_ints(n, 4, &steps);
+
+        for (int i = 0; step && i < steps; i++)
+            if (step[i] < 0 &&
+                (!axes || i >= count ? i : shape_axis(&n->inputs[0]->shape, axes[i])) == 0)
+                return MIXES;
+        /* An end counted in items would take too many of one. */
+        return first_operand(b, n);
+    }
+    if (!strcmp(n->op->name, "Pad")) {
+        int count;
+        const int64_t *pads = node_constant_ints(n, 1, &count);
+
+        if (node_input(n, 3) == NULL && pads && pads[0])
+            return MIXES;
+    }
+    return first_operand(b, n);
+}
+
+static enum verdict einsum(struct batch *b, struct node *n)
+{
+    const char *text = node_string(n, "equation", ""), *arrow = strstr(text, "->");
+    char letter = 0;
+    int operand = 0;
+    bool fresh = true;
+
+    /* The batch letter begins every batched operand and the output, and stands nowhere else. */
+    if (!arrow)
+        return UNSURE;
+    for (const char *t = text; t < arrow; t++) {
+        if (*t == ' ')
+            continue;
+        if (*t == '.')
+            return UNSURE;
+        if (*t == ',') {
+            operand++;
+            fresh = true;
+            continue;
+        }
+        if (fresh && operand < n->input_count && is_batched(b, n->inputs[operand])) {
+            if (letter && letter != *t)
+                return MIXES;
+            letter = *t;
+        } else if (letter && *t == letter) {
+            return UNSURE;
+        }
+        fresh = false;
+    }
+    arrow += 2;
+    while (*arrow == ' ')
+        arrow++;
+    return letter && *arrow == letter ? KEEPS : MIXES;
+}
+
+static const struct {
+    const char *op;
+    enum verdict (*rule)(struct batch *b, struct node *n);
+} rules[] = {
+    {"ArgMax", first_axis},
+    {"ArgMin", first_axis},
+    {"AveragePool", first_operand},
+    {"BatchNormalization", first_operand},
+    {"CenterCropPad", keeps_length},
+    {"Concat", concat},
+    {"Conv", first_operand},
+    {"ConvTranspose", first_operand},
+    {"CumProd", first_operand},
+    {"CumSum", first_operand},
+    {"DepthToSpace", first_operand},
+    {"Dropout", first_operand},
+    {"Einsum", einsum},
+    {"Expand", expand},
+    {"Flatten", flatten},
+    {"Gather", first_axis},
+    {"GlobalAveragePool", first_operand},
+    {"GlobalLpPool", first_operand},
+    {"GlobalMaxPool", first_operand},
+    {"Gemm", gemm},
+    {"GroupNormalization", first_operand},
+    {"Hardmax", last_axis},
+    {"Identity", first_operand},
+    {"InstanceNormalization", first_operand},
+    {"LRN", first_operand},
+    {"LayerNormalization", last_axis},
+    {"LogSoftmax", last_axis},
+    {"LpNormalization", last_axis},
+    {"LpPool", first_operand},
+    {"MatMul", matmul},
+    {"MaxPool", first_operand},
+    {"MeanVarianceNormalization", listed_axes},
+    {"Pad", keeps_length},
+    {"RMSNormalization", last_axis},
+    {"ReduceL1", reduction},
+    {"ReduceL2", reduction},
+    {"ReduceLogSum", reduction},
+    {"ReduceLogSumExp", reduction},
+    {"ReduceMax", reduction},
+    {"ReduceMean", reduction},
+    {"ReduceMin", reduction},
+    {"ReduceProd", reduction},
+    {"ReduceSum", reduction},
+    {"ReduceSumSquare", reduction},
+    {"Reshape", reshape},
+    {"Resize", keeps_length},
+    {"Slice", keeps_length},
+    {"Softmax", last_axis},
+    {"SpaceToDepth", first_operand},
+    {"Split", first_axis},
+    {"Squeeze", squeeze},
+    {"Tile", keeps_length},
+    {"Transpose", transpose},
+    {"Unsqueeze", squeeze},
+};
+
+static enum verdict judge(struct batch *b, struct node *n)
+{
+    if (n->op->functions->role == ROLE_ELEMENTWISE)
+        return elementwise(b, n);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!strcmp(rules[i].op, n->op->name))
+            return rules[i].rule(b, n);
+    return UNSURE;
+}
+
+/* ---- the graph of one item ---- */
+
+static void shrink(struct batch *b)
+{
+    struct graph *g = b->graph;
+
+    /* What the file records holds for the whole batch. */
+    for (int i = 0; i < g->value_count; i++)
+        g->values[i]->recorded = shape_unknown;
+    for (int i = 0; i < g->output_count; i++)
+        g->output_shapes[i] = shape_unknown;
+    for (int i = 0; i < g->input_count; i++)
+        if (is_batched(b, g->inputs[i]))
+            g->inputs[i]->shape.dim[0] = 1;
+    for (int i = 0; i < g->node_count; i++)
+        if (!g->nodes[i]->removed)
+            infer_node(g->nodes[i]);
+    g->items = (int)b->items;
+}
+
+void split_items(struct graph *g)
+{
+    struct context *c = g->context;
+    struct batch b = {.graph = g, .items = 1};
+    bool good = true;
+    int count = g->node_count;
+
+    g->items = 1;
+    b.batched = NEW_ARRAY(&c->arena, g->value_count + 1, bool);
+    for (int i = 0; i < g->input_count; i++) {
+        struct value *v = g->inputs[i];
+
+        if ((!v->reader_count && !v->output_count) || v->shape.axes < 2 || value_is_weight(v))
+            continue;
+        b.items = v->shape.dim[0];
+        b.batched[v->id] = true;
+    }
+    if (b.items < 2)
+        return;
+    for (int i = 0; i < count; i++) {
+        struct node *n = g->nodes[i];
+        struct place place = node_place(n);
+        bool any = false;
+
+        for (int k = 0; k < n->input_count; k++)
+            any = any || is_batched(&b, n->inputs[k]);
+        if (n->removed || !any || !n->op)
+            continue;
+        for (int o = 0; o < n->output_count; o++)
+            if (n->outputs[o])
+                b.batched[n->outputs[o]->id] = true;
+        switch (judge(&b, n)) {
+        case KEEPS:
+            continue;
+        case MIXES:
+            diagnose(c, &place, TUKI0129, NULL,
+                     "it mixes the %" PRId64 " items of the batch (axis 0)", b.items);
+            break;
+        case UNSURE:
+            diagnose(c, &place, TUKI0131, NULL,
+                     "it cannot be told whether it computes each of the %" PRId64
+                     " items of the batch on its own",
+                     b.items);
+            break;
+        }
+        good = false;
+        /* Reported once: what follows is judged as if this layer were fine only where its shape
+         * still fits. */
+        for (int o = 0; o < n->output_count; o++)
+            if (n->outputs[o] &&
+                (n->outputs[o]->shape.axes < 1 || n->outputs[o]->shape.dim[0] != b.items))
+                b.batched[n->outputs[o]->id] = false;
+    }
+    if (good)
+        shrink(&b);
+}
