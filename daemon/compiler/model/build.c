@@ -17,12 +17,14 @@ void build_report(struct builder *b, const struct place *place, enum diagnostic_
     struct strbuf text;
     va_list arguments;
 
+    b->stopped |= (code >= TUKI0101 && code <= TUKI0105) || code == TUKI0107;
+    if (++b->reports > MOST_REPORTS)
+        return;
     strbuf_init(&text, &b->c->arena);
     va_start(arguments, detail);
     strbuf_vprintf(&text, detail, arguments);
     va_end(arguments);
     diagnose(b->c, place, code, NULL, "%s", text.text);
-    b->stopped |= (code >= TUKI0101 && code <= TUKI0105) || code == TUKI0107;
 }
 
 struct place build_place(const struct call *call)

@@ -17,7 +17,8 @@
 enum {
     DEEPEST_BODY = 64, /* functions and branches inside each other */
     LARGEST_INLINING =
-        1 << 19, /* nodes, inputs, outputs and attributes that inlining makes, in all */
+        1 << 19,          /* nodes, inputs, outputs and attributes that inlining makes, in all */
+    MOST_REPORTS = 10000, /* of one load: each is compared with all before it */
     MOST_ATTRIBUTES = 1 << 10, /* of one node */
 };
 
@@ -49,8 +50,9 @@ struct builder {
     struct scope functions; /* see functions.h */
     struct controls *controls;
     int64_t inlined; /* so far, of LARGEST_INLINING */
-    bool too_large;  /* … which was reported */
-    bool stopped;    /* a fault after which there is no graph: TUKI0101 to 0105, 0107 */
+    int reports;
+    bool too_large; /* … which was reported */
+    bool stopped;   /* a fault after which there is no graph: TUKI0101 to 0105, 0107 */
 };
 
 /* One node of a file, looked up: what functions.h and control.h are given. */

@@ -62,8 +62,9 @@ struct origin {
     struct value *input; /* a model input that the condition is, maybe cast */
 };
 
-static bool is_open(const struct builder *b, const struct node *n)
+static bool is_open(struct builder *b, const struct node *n)
 {
+    b->controls->visits += b->controls->count;
     for (int i = 0; i < b->controls->count; i++)
         if (b->controls->list[i]->node == n)
             return b->controls->list[i]->state == UNRESOLVED;
@@ -240,9 +241,12 @@ static bool resolve(struct builder *b, struct control *k)
     if (!condition->constant) {
         struct origin o = {0};
 
-        if (b->controls->unsorted && !build_sort(b)) {
-            refuse(k);
-            return true;
+        if (b->controls->unsorted) {
+            b->controls->visits += 4 * (int64_t)b->graph->node_count;
+            if (!build_sort(b)) {
+                refuse(k);
+                return true;
+            }
         }
         b->controls->unsorted = false;
         if (!trace(b, condition, &o)) {

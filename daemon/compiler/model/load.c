@@ -93,17 +93,27 @@ void model_close(struct model *m)
 
 bool model_hash(struct context *c, struct files *files, const char *path, struct hash *hash)
 {
-    struct model m;
+    struct model *m = NEW(&c->arena, struct model);
+    jmp_buf outer;
     struct reading r;
-    bool good = read_model(&r, c, files, path, &m);
+    bool good;
 
+    /* Nobody else knows m, should the job be left. */
+    memcpy(&outer, &c->escape, sizeof outer);
+    if (setjmp(c->escape)) {
+        model_close(m);
+        memcpy(&c->escape, &outer, sizeof outer);
+        longjmp(c->escape, 1);
+    }
+    good = read_model(&r, c, files, path, m);
     if (good && r.missing) {
         diagnose(c, NULL, TUKI0102, NULL, "its data file %s cannot be used: %s", r.missing, r.why);
         good = false;
     }
-    *hash = m.content;
+    *hash = m->content;
     arena_free(r.scratch);
-    model_close(&m);
+    model_close(m);
+    memcpy(&c->escape, &outer, sizeof outer);
     return good;
 }
 

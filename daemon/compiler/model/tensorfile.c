@@ -221,11 +221,10 @@ static struct tensor *load_numpy(struct context *c, const uint8_t *bytes, size_t
 
 /* ---- TensorProto ---- */
 
-static struct tensor *load_message(struct context *c, const char *path, const void *bytes,
-                                   size_t size, const char **why)
+static struct tensor *read_message(struct context *c, struct files_memory *memory,
+                                   struct file *file, const char **why)
 {
     struct arena *scratch = arena_child(&c->arena);
-    struct files_memory memory;
     struct file_source source;
     struct scan scan;
     struct scan_fault fault;
@@ -233,14 +232,9 @@ static struct tensor *load_message(struct context *c, const char *path, const vo
     enum diagnostic_code code;
     struct tensor *t = NULL;
     Onnx__Tensor *proto;
-    struct file *file;
 
-    files_memory_init(&memory, path, bytes, size);
-    file = memory.files.functions->open(&memory.files, scratch, path, why);
-    if (!file)
-        goto out;
-    file_source_init(&source, &memory.files, file);
-    if (!scan_file(c, scratch, &memory.files, file, size, &onnx__tensor__descriptor, &scan,
+    file_source_init(&source, &memory->files, file);
+    if (!scan_file(c, scratch, &memory->files, file, memory->size, &onnx__tensor__descriptor, &scan,
                    &fault)) {
         *why = arena_printf(&c->arena, "at byte %llu%s%s: %s", (unsigned long long)fault.offset,
                             *fault.field ? ", " : "", fault.field, fault.what);
@@ -262,9 +256,32 @@ static struct tensor *load_message(struct context *c, const char *path, const vo
         }
     }
 out:
-    if (file)
-        memory.files.functions->close(file);
     arena_free(scratch);
+    return t;
+}
+
+static struct tensor *load_message(struct context *c, const char *path, const void *bytes,
+                                   size_t size, const char **why)
+{
+    struct files_memory memory;
+    struct tensor *t;
+    struct file *file;
+    jmp_buf outer;
+
+    files_memory_init(&memory, path, bytes, size);
+    file = memory.files.functions->open(&memory.files, &c->arena, path, why);
+    if (!file)
+        return NULL;
+    /* Nobody else knows the file, should the job be left. */
+    memcpy(&outer, &c->escape, sizeof outer);
+    if (setjmp(c->escape)) {
+        memory.files.functions->close(file);
+        memcpy(&c->escape, &outer, sizeof outer);
+        longjmp(c->escape, 1);
+    }
+    t = read_message(c, &memory, file, why);
+    memory.files.functions->close(file);
+    memcpy(&c->escape, &outer, sizeof outer);
     return t;
 }
 

@@ -7,6 +7,7 @@ enum {
     LONGEST_ELEMENT = 16, /* of a field with a tag: five bytes and ten */
 };
 
+/* Of all sparse tensors of a model together: a few bytes can ask for any number of zeros. */
 static const uint64_t LARGEST_DENSE = (uint64_t)256 << 20;
 
 /* ---- decoding ---- */
@@ -357,7 +358,7 @@ struct tensor *unpack_sparse(struct unpacker *e, const Onnx__SparseTensor *t,
         goto out;
     width = (size_t)type_bits(values->type) / 8;
     bytes = tensor_payload(values->type, count);
-    if (!width || bytes < 0 || (uint64_t)bytes > LARGEST_DENSE) {
+    if (!width || bytes < 0 || (uint64_t)bytes > LARGEST_DENSE - e->dense) {
         *why = arena_printf(a, "%s of %s cannot be made dense", shape_text(a, &shape),
                             type_name(values->type));
         goto out;
@@ -374,6 +375,7 @@ struct tensor *unpack_sparse(struct unpacker *e, const Onnx__SparseTensor *t,
     scratch = arena_child(a);
     from = tensor_data(e->c, values, scratch);
     index = tensor_data(e->c, indices, scratch);
+    e->dense += (uint64_t)bytes;
     dense = tensor_new(a, values->type, &shape, &data);
     to = data;
     for (int64_t i = 0; i < values->count; i++) {

@@ -17,6 +17,7 @@ struct unpacker {
     const struct scan *scan;
     struct source *file;         /* that was scanned */
     struct externals *externals; /* NULL: there is no external data */
+    uint64_t dense;              /* bytes that sparse tensors have become so far */
 };
 
 /* t as a tensor in the job's arena; the same one each time. NULL with *code (TUKI0107, TUKI0102)

@@ -285,7 +285,12 @@ static void checks_versions(void **state)
     put_int(&model, 1, 8);
     put(&model, 7, g);
     put(&model, 8, opset_import("ai.onnx", 13));
-    done((good(load(model)), load(model)));
+    {
+        struct job *j = load(model);
+
+        assert_int_equal(good(j)->opset, 13);
+        done(j);
+    }
 }
 
 static void looks_operators_up(void **state)
@@ -1386,6 +1391,43 @@ static struct strbuf everything(void)
     return with_function(model, f);
 }
 
+/* Faults beyond any number are counted, not compared with each other. */
+static void survives_many_faults(void **state)
+{
+    enum { NODES = 60000 };
+    struct strbuf g = graph_xy();
+    struct job *j;
+
+    (void)state;
+    for (int i = 0; i < NODES; i++)
+        put(&g, GRAPH_NODE,
+            node("Abs", arena_printf(&bytes_context.arena, "ghost%d", i),
+                 i ? arena_printf(&bytes_context.arena, "o%d", i) : "y"));
+    j = load(model_of(8, 13, g));
+    assert_int_equal(count_of(j, TUKI0105, "which nothing defines"), 10000);
+    assert_null(j->m.graph);
+    done(j);
+}
+
+/* Sparse tensors that ask for more zeros than anybody has. */
+static void bounds_dense_tensors(void **state)
+{
+    const int64_t dims[] = {50 << 20}, flat[] = {1, 5};
+    struct strbuf g = graph_xy();
+    struct job *j;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct strbuf s = sparse_of(1, flat, dims, 1);
+
+        put(&g, GRAPH_SPARSE, s);
+    }
+    put(&g, GRAPH_NODE, node("Abs", "x", "y"));
+    j = load(model_of(8, 13, g));
+    assert_int_equal(count_of(j, TUKI0107, "cannot be made dense"), 1);
+    done(j);
+}
+
 static void survives_damage(void **state)
 {
     struct strbuf bytes = everything();
@@ -1426,6 +1468,140 @@ static void says_where_a_file_is_cut(void **state)
     j = load_bytes(model.text, model.length - 20);
     assert_only(j, TUKI0101, "model: at byte 2, graph: its length");
     done(j);
+}
+
+/* ---- files that misbehave ---- */
+
+/* A file in memory whose reads and looks can go wrong. */
+static struct {
+    struct files files;
+    struct files_memory memory;
+    int reads, open;
+    int fail_at;        /* number of the read that fails, 0: none */
+    int changes;        /* looks at the identity that each give another one */
+    size_t ends_at;     /* no byte from here on, 0: all */
+    atomic_bool cancel; /* set by the first read where cancels */
+    bool cancels;
+} faulty;
+
+static struct file *faulty_open(struct files *f, struct arena *a, const char *path,
+                                const char **why)
+{
+    struct file *file = faulty.memory.files.functions->open(&faulty.memory.files, a, path, why);
+
+    (void)f;
+    faulty.open += file != NULL;
+    return file;
+}
+
+static int64_t faulty_read(struct file *f, uint64_t offset, void *bytes, size_t size)
+{
+    if (++faulty.reads == faulty.fail_at)
+        return -1;
+    atomic_store(&faulty.cancel, faulty.cancels);
+    if (faulty.ends_at && offset + size > faulty.ends_at)
+        size = offset < faulty.ends_at ? faulty.ends_at - (size_t)offset : 0;
+    return faulty.memory.files.functions->read(f, offset, bytes, size);
+}
+
+static bool faulty_identity(struct file *f, struct file_identity *id)
+{
+    bool good = faulty.memory.files.functions->identity(f, id);
+
+    if (faulty.changes > 0)
+        id->modified_ns = faulty.changes--;
+    return good;
+}
+
+static void faulty_close(struct file *f)
+{
+    faulty.open--;
+    faulty.memory.files.functions->close(f);
+}
+
+static const struct files_functions faulty_functions = {
+    .open = faulty_open, .read = faulty_read, .identity = faulty_identity, .close = faulty_close};
+
+/* How loading ends. */
+static enum escape_reason load_faulty(struct job *j, bool hash_only)
+{
+    struct hash hash;
+
+    memset(j, 0, sizeof *j);
+    atomic_store(&faulty.cancel, false);
+    context_init(&j->c, &faulty.cancel);
+    if (setjmp(j->c.escape) == 0) {
+        if (hash_only)
+            model_hash(&j->c, &faulty.files, "m.onnx", &hash);
+        else
+            model_load(&j->c, &faulty.files, "m.onnx", &j->m);
+    }
+    model_close(&j->m);
+    return j->c.reason;
+}
+
+static void faulty_begin(struct strbuf model)
+{
+    memset(&faulty, 0, sizeof faulty);
+    faulty.files.functions = &faulty_functions;
+    files_memory_init(&faulty.memory, "m.onnx", model.text, model.length);
+}
+
+static void closes_files_however_it_ends(void **state)
+{
+    const int64_t dims[] = {400, 1000};
+    struct strbuf g = graph_xy();
+    char *weights = calloc(400 * 1000, 4);
+    struct job j;
+
+    (void)state;
+    put(&g, GRAPH_INITIALIZER, raw_tensor("w", FLOAT, 2, dims, weights, 400 * 1000 * 4));
+    put(&g, GRAPH_NODE, node("Abs", "x", "y"));
+    for (int hash_only = 0; hash_only < 2; hash_only++) {
+        enum escape_reason reason = ESCAPE_SYSTEM;
+
+        faulty_begin(model_of(8, 13, g));
+        for (int fail_at = 1; reason != ESCAPE_NONE; fail_at++) {
+            faulty.reads = 0;
+            faulty.fail_at = fail_at;
+            reason = load_faulty(&j, hash_only);
+            assert_true(reason == ESCAPE_NONE ? fail_at > 3 : reason == ESCAPE_SYSTEM);
+            assert_int_equal(faulty.open, 0);
+            context_release(&j.c);
+        }
+        faulty.reads = faulty.fail_at = 0;
+        faulty.cancels = true;
+        assert_int_equal(load_faulty(&j, hash_only), ESCAPE_CANCELLED);
+        assert_int_equal(faulty.open, 0);
+        context_release(&j.c);
+    }
+    free(weights);
+}
+
+static void reads_again_what_changes(void **state)
+{
+    struct strbuf g = graph_xy();
+    struct job j;
+
+    (void)state;
+    put(&g, GRAPH_NODE, node("Abs", "x", "y"));
+    faulty_begin(model_of(8, 13, g));
+    faulty.changes = 3;
+    assert_int_equal(load_faulty(&j, false), ESCAPE_NONE);
+    assert_non_null(j.m.graph);
+    assert_int_equal(faulty.reads, 3);
+    context_release(&j.c);
+    faulty.changes = 1000;
+    assert_int_equal(load_faulty(&j, false), ESCAPE_SYSTEM);
+    assert_non_null(strstr(j.c.why, "changes while it is"));
+    context_release(&j.c);
+    faulty.changes = 0;
+    faulty.ends_at = 40;
+    assert_int_equal(load_faulty(&j, false), ESCAPE_NONE);
+    assert_int_equal(count_of(&j, TUKI0101, "at byte 40"), 1);
+    assert_int_equal(count_of(&j, TUKI0101, "the file ends early"), 1);
+    context_release(&j.c);
+    assert_int_equal(faulty.open, 0);
 }
 
 /* ---- tensor files ---- */
@@ -1577,7 +1753,11 @@ int main(void)
         TEST(computes_conditions),
         TEST(refuses_computed_conditions),
         TEST(survives_damage),
+        TEST(survives_many_faults),
+        TEST(bounds_dense_tensors),
         TEST(says_where_a_file_is_cut),
+        TEST(closes_files_however_it_ends),
+        TEST(reads_again_what_changes),
         TEST_IN_FOLDER(saves_and_loads_tensors),
         TEST_IN_FOLDER(reads_numpy),
     };
