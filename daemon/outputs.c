@@ -3,7 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,16 +78,33 @@ static bool same_already(const char *path, produce *producer, void *state)
     return same;
 }
 
-/* A file that is replaced keeps its permissions; a new one gets what the user's mask leaves. */
-static mode_t mode_for(const char *path)
+/* Creates a file beside path: hidden and of no known ending, so that whoever looks at the folder
+ * meanwhile passes over it. A file that is replaced keeps its permissions; a new one gets what the
+ * user's mask leaves (which mkstemp() would not ask). -1 with errno; *temporary is to be freed. */
+static int create_beside(const char *path, char **temporary)
 {
+    static atomic_uint last;
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash - path) + 1 : 0;
     struct stat status;
+    int descriptor = -1;
 
-    if (!stat(path, &status) && S_ISREG(status.st_mode))
-        return status.st_mode & 07777;
-    mode_t mask = umask(077);
-    umask(mask);
-    return 0666 & ~mask;
+    for (int attempt = 0; attempt < 100 && descriptor < 0; attempt++) {
+        free(*temporary);
+        if (asprintf(temporary, "%.*s.%s.%ld-%u", folder, path, path + folder, (long)getpid(),
+                     atomic_fetch_add(&last, 1)) < 0) {
+            *temporary = NULL;
+            errno = ENOMEM;
+            return -1;
+        }
+        descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor < 0 && errno != EEXIST)
+            return -1;
+    }
+    if (descriptor >= 0 && !stat(path, &status) && S_ISREG(status.st_mode) &&
+        fchmod(descriptor, status.st_mode & 07777))
+        errno = 0; /* another's file in our folder: the new one is ours */
+    return descriptor;
 }
 
 /* 1, 0 or -1 as output_replace(). producer may be asked twice, and gives the same bytes. A failure
@@ -101,22 +118,12 @@ static int replace(const char *path, produce *producer, void *state, int *error)
     *error = 0;
     if (same_already(path, producer, state))
         return 0;
-    /* Hidden and of no known ending: whoever looks at the folder meanwhile passes over it. */
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) + 1 : 0;
-    if (asprintf(&temporary, "%.*s.%s.XXXXXX", folder, path, path + folder) < 0) {
-        temporary = NULL;
-        o.error = ENOMEM;
-        goto out;
-    }
-    mode_t mode = mode_for(path);
-    o.descriptor = mkostemp(temporary, O_CLOEXEC);
+    o.descriptor = create_beside(path, &temporary);
     if (o.descriptor < 0) {
         o.error = errno;
         goto out;
     }
-    if (!producer(state, write_piece, &o) || fchmod(o.descriptor, mode)) {
-        o.error = o.error ? o.error : errno;
+    if (!producer(state, write_piece, &o)) {
         unlink(temporary);
         goto out;
     }

@@ -1,0 +1,42 @@
+/*
+ * onnxgpu: the command line. Reads the options, finds the command, and leaves with its status.
+ */
+#include "client/command.h"
+#include "client/options.h"
+#include "protocol/endpoint.h"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* In a function of its own: what setjmp() may clobber stays outside. */
+static enum exit_status run(struct invocation *v, int argc, char **argv)
+{
+    enum exit_status status = EXIT_FINE;
+
+    if (!options_read(v, argc, argv, &status))
+        return status;
+    return v->command->run(v);
+}
+
+int main(int argc, char **argv)
+{
+    static struct context context;
+    static struct invocation invocation;
+    enum exit_status status = EXIT_TROUBLE;
+
+    /* A reader that went away is a failed write. */
+    signal(SIGPIPE, SIG_IGN);
+    context_init(&context, NULL);
+    invocation.context = &context;
+    if (setjmp(context.escape) == 0)
+        status = run(&invocation, argc, argv);
+    else
+        fprintf(stderr, "onnxgpu: %s\n", context.why);
+    cache_close(invocation.cache);
+    context_release(&context);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "onnxgpu: standard output cannot be written\n");
+        status = EXIT_TROUBLE;
+    }
+    return (int)status;
+}
