@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 {
     static struct context context;
     static struct invocation invocation;
-    enum exit_status status = EXIT_TROUBLE;
+    static enum exit_status status = EXIT_TROUBLE;
 
     /* A reader that went away is a failed write. */
     signal(SIGPIPE, SIG_IGN);
