@@ -2,7 +2,7 @@
 #define COMPILER_GPU_DIALECT_H
 /*
  * What a kernel may contain, enforced: parses the text of kernel and helper methods and checks
- * every rule of the dialect (docs/target.md). What passes here compiles as C# 9 and runs on the
+ * every rule of the dialect. What passes here compiles as C# 9 and runs on the
  * target.
  *
  * Rules that are stricter than C#, because the target's are:

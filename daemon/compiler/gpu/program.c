@@ -60,6 +60,24 @@ static char *dotted_name(struct reader *r)
     return name;
 }
 
+/* Modifiers that a user's class may have and that change nothing here. */
+static bool accept_any(struct parser *p)
+{
+    static const char *const others[] = {"private",  "internal", "protected", "sealed",
+                                         "abstract", "new",      "unsafe"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (parser_accept(p, others[i]))
+            return true;
+    return false;
+}
+
+static bool at_class(struct parser *p)
+{
+    const struct token *t = lexer_peek(&p->lexer, 0);
+    return parser_at(p, "class") || parser_at(p, "struct") || parser_at(p, "interface") ||
+           (t->kind == TOKEN_NAME && strcmp(t->text, "record") == 0);
+}
+
 static struct modifiers read_modifiers(struct reader *r)
 {
     struct modifiers m = {false, false, false, false, false};
@@ -80,8 +98,7 @@ static struct modifiers read_modifiers(struct reader *r)
             m.is_const = true;
         else if (accept_name(p, "partial"))
             m.is_partial = true;
-        else if (!parser_accept(p, "private") && !parser_accept(p, "internal") &&
-                 !parser_accept(p, "protected"))
+        else if (!accept_any(p))
             return m;
     }
 }
@@ -173,8 +190,18 @@ static void read_member(struct reader *r, struct modifiers m)
 static void read_class(struct reader *r, const char *outer, int depth)
 {
     struct parser *p = &r->parser;
-    struct token at = parser_expect(p, "class");
+    struct token at = *lexer_peek(&p->lexer, 0);
+    if (!at_class(p))
+        refuse(r->refusal, at.line, at.column, "no class where one is expected");
+    if (strcmp(lexer_take(&p->lexer).text, "record") == 0 && !parser_accept(p, "class"))
+        parser_accept(p, "struct");
     const char *name = parser_name(p).text;
+    if (parser_accept(p, "<")) { /* type parameters */
+        do {
+            parser_name(p);
+        } while (parser_accept(p, ","));
+        parser_expect(p, ">");
+    }
     if (depth > CLASSES_MAX)
         refuse(r->refusal, at.line, at.column, "classes nested more than %d deep", CLASSES_MAX);
     if (*outer != '\0')
@@ -184,7 +211,7 @@ static void read_class(struct reader *r, const char *outer, int depth)
     while (!parser_accept(p, "}")) {
         struct token first = *lexer_peek(&p->lexer, 0);
         struct modifiers m = read_modifiers(r);
-        if (parser_at(p, "class")) {
+        if (at_class(p)) {
             if (!m.is_partial)
                 refuse(r->refusal, first.line, first.column, "a class that is not partial");
             read_class(r, name, depth + 1);

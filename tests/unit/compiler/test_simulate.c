@@ -21,7 +21,8 @@ enum { SHAPES = 12 };
 
 /* A file with one kernel from In (24 x 10) to Out (width x height), table T of 4 entries. */
 #define FILE_AROUND(width, height, format, methods)                                                \
-    "using Tsukimi;\nusing UnityEngine;\nnamespace A.B\n{\npublic partial class Outer\n{\n"        \
+    "using Tsukimi;\nusing UnityEngine;\nnamespace A.B\n{\ninternal abstract partial class "       \
+    "Outer<T, U>\n{\n"                                                                             \
     "public partial class C\n{\n"                                                                  \
     "public GpuBuffer2D In; public GpuBuffer2D Out; public Vector4[] T; public Texture2D W;"       \
     " private GpuBuffer2D Wb; public const int FSteps = 1;\n"                                      \
@@ -1025,6 +1026,103 @@ static void test_cancel(void **state)
     context_release(&b.c);
 }
 
+/* ---- a known good file and its model's test data, where both are at hand */
+
+static char *read_file(const char *folder, const char *name, size_t *size)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s%s", folder, name);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    char *bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+static size_t varint(const unsigned char *bytes, size_t size, size_t *at)
+{
+    size_t value = 0;
+    for (unsigned shift = 0; *at < size && shift < 63; shift += 7) {
+        value |= (size_t)(bytes[*at] & 127) << shift;
+        if ((bytes[(*at)++] & 128) == 0)
+            break;
+    }
+    return value;
+}
+
+/* raw_data of a TensorProto: field 9. */
+static const unsigned char *raw_data(const char *file, size_t size, size_t wanted)
+{
+    const unsigned char *bytes = (const unsigned char *)file;
+    for (size_t at = 0; at < size;) {
+        size_t tag = varint(bytes, size, &at), length = varint(bytes, size, &at);
+        if ((tag & 7) != 2)
+            continue;
+        if (tag >> 3 == 9 && length == wanted && at + length <= size)
+            return bytes + at;
+        at += length;
+    }
+    fail_msg("no raw data of %zu bytes", wanted);
+    return NULL;
+}
+
+static void test_sample(void **state)
+{
+    (void)state;
+    const char *text_path = getenv("ONNXGPU_SAMPLE_FILE"); /* Sharpen.Filter.Model.cs */
+    const char *folder = getenv("ONNXGPU_SAMPLE_DATA");    /* its model's test_data_set_0 */
+    enum { SIDE = 64, PLANE = SIDE * SIDE };
+    if (text_path == NULL || folder == NULL)
+        skip();
+    size_t size, in_size, out_size;
+    char *text = read_file(text_path, "", &size);
+    char *in = read_file(folder, "/input_0.pb", &in_size);
+    char *out = read_file(folder, "/output_0.pb", &out_size);
+    float input[3 * PLANE], output[3 * PLANE];
+    memcpy(input, raw_data(in, in_size, sizeof input), sizeof input);
+    memcpy(output, raw_data(out, out_size, sizeof output), sizeof output);
+    float largest = 0;
+    for (int i = 0; i < 3 * PLANE; i++)
+        largest = fmaxf(largest, fabsf(output[i]));
+    assert_true(largest > 0);
+
+    struct dialect_error error;
+    struct simulation_error fault;
+    context_init(&b.c, NULL);
+    b.p = program_parse(&b.c, text, size, &error);
+    if (b.p == NULL)
+        fail_msg("%d:%d: %s", error.line, error.column, error.reason);
+    assert_int_equal(b.p->step_count, 4);
+    for (int mode = 0; mode < 2; mode++) {
+        b.s = simulation_new(&b.c, b.p, mode == 0 ? ROUND_NEAREST : ROUND_ZERO);
+        int from = program_find_buffer(b.p, "FilterInput");
+        int to = program_find_buffer(b.p, "FilterOutput");
+        for (int i = 0; i < PLANE; i++) {
+            const float cell[4] = {input[i], input[PLANE + i], input[2 * PLANE + i], 0};
+            simulation_set(b.s, from, i % SIDE, i / SIDE, cell);
+        }
+        assert_true(simulation_run(b.s, 0, 4, &fault));
+        for (int i = 0; i < PLANE; i++) {
+            float cell[4];
+            simulation_get(b.s, to, i % SIDE, i / SIDE, cell);
+            for (int k = 0; k < 3; k++) {
+                float want = output[k * PLANE + i];
+                assert_true(fabsf(cell[k] - want) <= 1e-4f + 4e-3f * largest + 1e-2f * fabsf(want));
+            }
+        }
+        simulation_free(b.s);
+    }
+    context_release(&b.c);
+    free(text);
+    free(in);
+    free(out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1032,7 +1130,7 @@ int main(void)
         cmocka_unit_test(test_raw),      cmocka_unit_test(test_faults),
         cmocka_unit_test(test_random),   cmocka_unit_test(test_styles_and_tokens),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel),   cmocka_unit_test(test_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
