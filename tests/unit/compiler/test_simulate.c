@@ -252,6 +252,24 @@ static const char *const kernels[] = {
         "{ float r = 0f; if (id.x > 0) { r = p[id.x - 1, id.y].g; } if (id.y < 9) { if (id.x < 23) "
         "{ r += p[id.x + 1, id.y + 1].b; } } if (id.x > 0 && id.x < 5) { r += t[id.x - 1].x / "
         "(100 / id.x); } return new Color4(r, 0, 0, 0); }"),
+    /* the order of additions shows in the last bits only */
+    FILE_AROUND(
+        24, 10, Half,
+        SIGNATURE
+        "{ Color4 c = p[id.x, id.y]; Vector4 v = t[2]; float r = 0.1f; r += c.r * 0.3f + c.g "
+        "* 0.7f; float q = 0.1f + c.r * 0.3f + c.g * 0.7f; float g = c.r * v.y + c.g * v.z + "
+        "c.b * 0.9f + c.a * 1.1f; float h = g; g += c.r * v.y + c.g * v.z + c.b * 0.9f + c.a "
+        "* 1.1f; h = h + c.r * v.y + c.g * v.z + c.b * 0.9f + c.a * 1.1f; float b = 0.3f; b "
+        "+= c.r * c.g + c.b * c.a + c.g * c.a; float a = 0.3f + c.r * c.g + c.b * c.a + c.g "
+        "* c.a; float m = 0.7f; m += c.r * c.g; float n = 1f / 3f; return new Color4((r - q) "
+        "* 16777216f, (g - h) * 1048576f, (b - a) * 1048576f, (m - 0.7f - c.r * c.g + n - "
+        "0.3333f) * 16777216f); }"),
+    /* far outside but for the lanes that read */
+    FILE_AROUND(24, 10, Half,
+                SIGNATURE
+                "{ float r = 0f; if (id.x < 1) { r = p[id.x * 80000000, id.y].r + t[id.x * "
+                "80000000].y; } if (id.y > 8) { r += p[id.x, (id.y - 9) * 90000000].g; } "
+                "return new Color4(r, 0, 0, 0); }"),
     /* infinities and NaN */
     FILE_AROUND(24, 10, Half,
                 SIGNATURE "{ float z = id.x - 3; float i = 1f / z; float n = 0f / z; return new "
