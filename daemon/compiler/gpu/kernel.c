@@ -482,7 +482,9 @@ static void read_buffer(struct kernel *k, struct value *v, const struct lanes *e
             k->fetches++;
         }
         out[j] = kernel_pick(k, name, component, false);
-        if (!index_is_constant(component))
+        if (spot->exponent)
+            out[j] = kernel_text(k, "%s * %s", out[j], kernel_number(k, ldexp(1, spot->exponent)));
+        if (!index_is_constant(component) || spot->exponent)
             out[j] = kernel_local(k, "v", out[j]);
         if (hi && hi >= v->shape.dim[l->packed]) {
             struct strbuf s;
@@ -739,6 +741,33 @@ static void read_piece(struct kernel *k, struct node *n, const struct access *co
         out[lanes[j]] = texts[j];
 }
 
+/* Where a single condition can fail on one side only, its failing is a condition too. */
+static void assume_not(struct kernel *k, const struct condition *conditions, int count)
+{
+    const struct condition *failed = NULL;
+    int64_t lo, hi;
+
+    for (int i = 0; i < count; i++) {
+        kernel_range(k, conditions[i].of, &lo, &hi);
+        if (lo >= conditions[i].lo && hi <= conditions[i].hi)
+            continue;
+        if (failed)
+            return;
+        failed = &conditions[i];
+    }
+    if (!failed)
+        return;
+    kernel_range(k, failed->of, &lo, &hi);
+    if (lo >= failed->lo)
+        lo = failed->hi + 1;
+    else if (hi <= failed->hi)
+        hi = failed->lo - 1;
+    else
+        return;
+    APPEND(k->arena, k->assumed, k->assumed_count, k->assumed_room) =
+        (struct condition){failed->of, lo, hi};
+}
+
 /* Lanes that take the same pieces under the same conditions, from piece on. */
 static void read_pieces(struct kernel *k, struct node *n, const struct access *const *access,
                         int piece, const int *lanes, int count, const char **out)
@@ -766,6 +795,7 @@ static void read_pieces(struct kernel *k, struct node *n, const struct access *c
     kernel_end_if(k, opened, a->pieces[piece].condition_count);
     size_t before = k->body.length;
     kernel_open(k, "else");
+    assume_not(k, a->pieces[piece].conditions, a->pieces[piece].condition_count);
     size_t inside = k->body.length;
     read_pieces(k, n, access, piece + 1, lanes, count, texts);
     bool zero = k->body.length == inside;
@@ -1052,6 +1082,10 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
         k->lowered = true;
     }
     /* A last Relu or Clip and the limit of 16 bits are one clamp. */
+    if (spot && spot->exponent && !step->copies) {
+        lo = ldexp(lo, spot->exponent);
+        hi = ldexp(hi, spot->exponent);
+    }
     while (!step->copies && v->producer->op->functions->clamp &&
            v->producer->op->functions->clamp(v->producer, &a, &b)) {
         lo = fmax(fmin(a, hi), lo);
@@ -1061,6 +1095,10 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
         computes = false;
         if (v->constant || spot_of(v)->placement == PLACED_BUFFER || !v->producer)
             break;
+    }
+    if (spot && spot->exponent && !step->copies) {
+        lo = ldexp(lo, -spot->exponent);
+        hi = ldexp(hi, -spot->exponent);
     }
     if (computes)
         compute_value(k, v, &k->out, lanes);
@@ -1072,6 +1110,12 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
         if (j >= k->out.count || (l->groups == 1 && j >= extent)) {
             lanes[j] = "0f";
             continue;
+        }
+        if (!step->copies && spot->exponent) {
+            const char *one[] = {lanes[j]};
+
+            lanes[j] = kernel_format(
+                k, kernel_text(k, "{0} * %s", kernel_number(k, ldexp(1, -spot->exponent))), one);
         }
         if (limited)
             lanes[j] = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", lanes[j], kernel_number(k, lo),

@@ -24,6 +24,8 @@ struct spot {
     struct layout layout; /* PLACED_BUFFER */
     int buffer;           /* PLACED_BUFFER: in plan->buffers */
     struct step *step;    /* that computes it: PLACED_BUFFER (NULL for inputs), PLACED_JOINED */
+    double size;          /* that it probably has (magnitude.h) */
+    int exponent;         /* PLACED_BUFFER: it is stored times 2^-exponent */
     double lo, hi;        /* magnitudes, once known (range.c); else infinities */
 };
 

@@ -10,6 +10,7 @@
  * 4. Kernels are written, and with them it is known what each step reads: that gives the order.
  */
 #include "daemon/compiler/gpu/kernel.h"
+#include "daemon/compiler/gpu/magnitude.h"
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
 #include <math.h>
@@ -684,6 +685,7 @@ struct plan *plan_graph(struct graph *g)
         return NULL;
     assign_roles(p);
     store_where_cheaper(p);
+    plan_magnitudes(p);
     good = place_inputs(p);
     for (int i = 0; i < g->output_count; i++)
         good = place_output(p, i) && good;
