@@ -153,6 +153,10 @@ static void refuse_condition(struct builder *b, struct control *k, struct value 
     find_decider(condition, &o);
     if (condition->poisoned) {
         /* Whatever made it so was reported. */
+    } else if (condition->producer && value_source(condition) < 0) {
+        /* No number of an input decides, but a shape does that is not known. */
+        build_report(b, &place, TUKI0112, "its condition %s depends on a shape that is not fixed",
+                     condition->name);
     } else if (o.input) {
         build_report(b, &place, TUKI0110,
                      "its condition is the model input %s; export the branch that is wanted",

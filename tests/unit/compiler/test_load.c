@@ -1338,6 +1338,20 @@ static void refuses_computed_conditions(void **state)
     put(&g, GRAPH_NODE, if_of("c", "y", branch("Relu", "a", "q"), branch("Neg", "x", "q")));
     refused(model_of(8, 17, g), TUKI0127, "Greater test: its result decides between the branches");
 
+    {
+        const int64_t open[] = {2, -1};
+
+        g = message();
+        put(&g, GRAPH_INPUT, value_info("x", FLOAT, 2, open));
+        put(&g, GRAPH_OUTPUT, value_info("y", FLOAT, 2, open));
+        put(&g, GRAPH_NODE, node("Shape", "x", "s"));
+        put(&g, GRAPH_NODE, node("Gather", "s,one", "n"));
+        put(&g, GRAPH_NODE, node("Equal", "n,one", "c"));
+        put(&g, GRAPH_INITIALIZER, raw_tensor("one", INT64, 0, NULL, "\1\0\0\0\0\0\0\0", 8));
+        put(&g, GRAPH_NODE, if_of("c", "y", branch("Relu", "x", "q"), branch("Neg", "x", "q")));
+        refused(model_of(8, 17, g), TUKI0112, "its condition c depends on a shape");
+    }
+
     g = graph_xy();
     n = node("Loop", "trips,,x", "y");
     n = with(n, graph_attribute("body", branch("Relu", "x", "q")));
