@@ -65,3 +65,15 @@ void report_model(struct report *r, const char *path, struct compile *job, int m
         .op = d->place.op,
     };
 }
+
+void report_all(FILE *to, const char *path, struct compile *job, int model)
+{
+    const struct diagnostics *all = compile_diagnostics(job, model);
+
+    for (int i = 0; i < all->count; i++) {
+        struct report r;
+
+        report_model(&r, path, job, model, &all->list[i]);
+        report_text(to, &r);
+    }
+}

@@ -29,4 +29,7 @@ bool report_json(FILE *to, const struct report *r);
 void report_model(struct report *r, const char *path, struct compile *job, int model,
                   const struct diagnostic *d);
 
+/* All diagnostics of a model, at the model, as text. */
+void report_all(FILE *to, const char *path, struct compile *job, int model);
+
 #endif

@@ -1,41 +1,49 @@
+/*
+ * The text view: the lines that diagnostics of a model point to.
+ */
 #include "client/command.h"
 #include "client/report.h"
-#include "daemon/compiler/model/load.h"
-#include "daemon/compiler/model/text.h"
-#include "daemon/compiler/operators/operator.h"
 #include <stdio.h>
+
+/* Compiled only where that says what is wrong: loading and inferring is all that the view needs. */
+static enum exit_status explain_failure(const char *path, struct compile *job)
+{
+    if (compile_run(job) == COMPILE_REFUSED) {
+        report_all(stderr, path, job, 0);
+        return EXIT_WRONG;
+    }
+    fprintf(stderr, "onnxgpu: %s: %s\n", path, compile_why(job));
+    return EXIT_TROUBLE;
+}
+
+static struct compile *new_job(struct invocation *v, const char *const *path)
+{
+    struct compile_options options = {.models = path, .model_count = 1};
+    struct compile *job = compile_new(&options, &files_system, invocation_cache(v), NULL);
+
+    if (!job)
+        context_escape(v->context, ESCAPE_MEMORY, "out of memory");
+    return job;
+}
 
 static enum exit_status run(struct invocation *v)
 {
-    struct context *c = v->context;
     const char *path = v->operands[0];
-    struct model model = {0};
+    enum exit_status result = EXIT_FINE;
+    const char *text;
+    size_t length;
 
     invocation_operand(v, path);
-    model_load(c, &files_system, path, &model);
-    if (model.graph)
-        infer_graph(model.graph);
-    diagnostics_sort(&c->diagnostics);
-    const struct model_text *text = model_text_new(c, model.graph);
-    if (model.graph)
-        fwrite(text->text, 1, text->length, stdout);
-    model_close(&model);
-    if (model.graph)
-        return EXIT_FINE;
-    for (int i = 0; i < c->diagnostics.count; i++) {
-        struct report r = {
-            .path = path,
-            .line = 1,
-            .column = 1,
-            .end_line = 1,
-            .end_column = 1,
-            .code = c->diagnostics.list[i].code,
-            .message = c->diagnostics.list[i].message,
-        };
-
-        report_text(stderr, &r);
+    struct compile *job = new_job(v, &path);
+    if (compile_show(job, 0, &text, &length)) {
+        fwrite(text, 1, length, stdout);
+    } else {
+        compile_free(job);
+        job = new_job(v, &path);
+        result = explain_failure(path, job);
     }
-    return EXIT_WRONG;
+    compile_free(job);
+    return result;
 }
 
 const struct command command_show = {
