@@ -66,6 +66,9 @@ $(BUILD)/generated/cache_schema.h: cache/schema.sql
 	@mkdir -p $(@D) && { echo 'static const char cache_schema[] ='; sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@ && echo "  SQL   $<"
 $(BUILD)/cache/store.o: $(BUILD)/generated/cache_schema.h
 
+# Loops over all weights are worth vectorising.
+$(BUILD)/daemon/compiler/graph/floats.o: OPT += -O3
+
 # The simulator's inner loops are worth vectorising. None of these flags changes a result: contraction would, so it
 # is off by name, and the other two only say that nobody looks at errno or the exception flags.
 $(BUILD)/daemon/compiler/gpu/execute_%.o: OPT += -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math

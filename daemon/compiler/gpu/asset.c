@@ -14,22 +14,30 @@ static int64_t payload_size(const struct weights *w)
 
 bool asset_payload(struct context *c, const struct weights *w, compile_sink *sink, void *state)
 {
-    struct arena *scratch = arena_child(&c->arena);
-    const float *numbers = weights_numbers(c, w, scratch);
-    uint16_t *halves = NEW_ARRAY(scratch, PIECE, uint16_t);
-    int64_t total = w->width * w->height * 4, given = w->rows * w->columns * 4;
+    struct arena *buffer = arena_child(&c->arena);
+    uint16_t *halves = NEW_ARRAY(buffer, PIECE, uint16_t);
+    int64_t row = w->columns * 4, at_once = w->parts ? PIECE / row + 1 : w->rows;
+    int64_t padding = w->width * w->height * 4 - w->rows * row;
     bool good = true;
 
-    for (int64_t at = 0; good && at < total; at += PIECE) {
-        int64_t size = total - at < PIECE ? total - at : PIECE;
-        int64_t real = given - at < 0 ? 0 : given - at < size ? given - at : size;
+    for (int64_t first = 0; good && first < w->rows; first += at_once) {
+        int64_t count = w->rows - first < at_once ? w->rows - first : at_once, total = count * row;
+        struct arena_mark mark = arena_mark(buffer);
+        const float *numbers = weights_numbers(c, w, first, count, buffer);
 
         context_poll(c);
-        half_from_floats(halves, numbers + at, (size_t)real);
-        memset(halves + real, 0, (size_t)(size - real) * 2);
-        good = sink(state, halves, (size_t)size * 2);
+        for (int64_t at = 0; good && at < total; at += PIECE) {
+            int64_t size = total - at < PIECE ? total - at : PIECE;
+
+            half_from_floats(halves, numbers + at, (size_t)size);
+            good = sink(state, halves, (size_t)size * 2);
+        }
+        arena_rewind(buffer, mark);
     }
-    arena_free(scratch);
+    memset(halves, 0, PIECE * sizeof *halves);
+    for (; good && padding > 0; padding -= PIECE)
+        good = sink(state, halves, (size_t)(padding < PIECE ? padding : PIECE) * 2);
+    arena_free(buffer);
     return good;
 }
 

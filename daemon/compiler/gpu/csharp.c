@@ -1,5 +1,6 @@
 #include "daemon/compiler/gpu/csharp.h"
 #include "daemon/compiler/graph/decimal.h"
+#include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/operator.h"
 #include <inttypes.h>
@@ -110,15 +111,15 @@ static const char *layer_name(struct printer *f, const struct step *s)
 
 /* ---- weights ---- */
 
-float *weights_numbers(struct context *c, const struct weights *w, struct arena *scratch)
+float *weights_numbers(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                       struct arena *scratch)
 {
-    float *numbers = NEW_ARRAY(scratch, w->rows * w->columns * 4, float);
+    int64_t size = count * w->columns * 4;
+    float *numbers = NEW_ARRAY(scratch, size, float);
 
-    w->fill(c, w, numbers, scratch);
-    for (int64_t i = 0; i < w->rows * w->columns * 4; i++)
-        numbers[i] = numbers[i] > 65504 && !w->exact    ? 65504
-                     : numbers[i] < -65504 && !w->exact ? -65504
-                                                        : numbers[i];
+    w->fill(c, w, first, count, numbers, scratch);
+    if (!w->exact)
+        floats_limit(numbers, (size_t)size, 65504);
     return numbers;
 }
 
@@ -148,7 +149,7 @@ static void table_print(struct printer *f, const struct step *step)
         if (w->texture)
             continue;
         struct arena *scratch = arena_child(f->arena);
-        const float *numbers = weights_numbers(f->p->context, w, scratch);
+        const float *numbers = weights_numbers(f->p->context, w, 0, w->rows, scratch);
         for (int64_t e = 0; e < w->rows * w->columns; e++) {
             for (int k = 0; k <= f->indent; k++)
                 strbuf_add(f->s, "    ");

@@ -17,8 +17,9 @@ const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, i
 /* The whole file. */
 void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan *p);
 
-/* Weights of a step as 16-bit numbers or exact ones, rows * columns * 4, row 0 first; in scratch.
- */
-float *weights_numbers(struct context *c, const struct weights *w, struct arena *scratch);
+/* Rows first … first + count - 1 of weights as they will be stored (still float32), columns * 4
+ * numbers each; in scratch. */
+float *weights_numbers(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                       struct arena *scratch);
 
 #endif

@@ -499,8 +499,8 @@ static void read_buffer(struct kernel *k, struct value *v, const struct lanes *e
 }
 
 /* A constant of several values: packed along the axis in which the elements asked for differ. */
-static void fill_constant(struct context *c, const struct weights *w, float *entries,
-                          struct arena *scratch)
+static void fill_constant(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                          float *entries, struct arena *scratch)
 {
     const struct tensor *t = w->tensor;
     const struct shape *s = &t->shape;
@@ -510,6 +510,9 @@ static void fill_constant(struct context *c, const struct weights *w, float *ent
     int64_t inner = w->packed < 0 ? 1 : shape_product(s, w->packed + 1, s->axes);
     int64_t extent = w->packed < 0 ? 1 : s->dim[w->packed];
 
+    /* There is one row. */
+    (void)first;
+    (void)count;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++)
             for (int64_t x = 0; x < extent; x++)
@@ -549,9 +552,7 @@ static struct weights *weights_make(struct kernel *k, int64_t rows, int64_t colu
     return w;
 }
 
-struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns,
-                               void (*fill)(struct context *, const struct weights *, float *,
-                                            struct arena *),
+struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns, weights_fill *fill,
                                const char *about)
 {
     struct weights *w = weights_make(k, rows, columns);
@@ -922,12 +923,14 @@ void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int z
 
 /* ---- index tables ---- */
 
-static void fill_lookup(struct context *c, const struct weights *w, float *entries,
-                        struct arena *scratch)
+static void fill_lookup(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                        float *entries, struct arena *scratch)
 {
     const int64_t *numbers = w->numbers;
 
     (void)c;
+    (void)first;
+    (void)count;
     (void)scratch;
     /* Two digits to the base 2048 are exact in 16 bits, so that the table may be a texture too. */
     for (int64_t i = 0; i < w->columns; i++) {

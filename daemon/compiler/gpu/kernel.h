@@ -18,6 +18,10 @@ struct lanes {
 };
 
 struct kernel;
+struct weights;
+
+typedef void weights_fill(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                          float *entries, struct arena *scratch);
 
 /* An array of vectors of weights that goes with a kernel: rows times columns entries of four
  * floats. Small ones become a table (constants of the shader), large ones a texture; the text is
@@ -27,8 +31,10 @@ struct weights {
     int64_t rows, columns;
     bool exact;   /* keeps float32 (biases and factors of 8-bit models); else rounded to 16 bits */
     bool texture; /* decided when the kernel is complete */
-    /* Writes rows * columns * 4 floats. */
-    void (*fill)(struct context *c, const struct weights *w, float *entries, struct arena *scratch);
+    /* Writes rows first … first + count - 1: count * columns * 4 floats, zeroed before. */
+    weights_fill *fill;
+    bool parts; /* fill() needs no more memory for few rows than these take; else all are asked for
+                   at once */
     const struct node *node; /* for fill */
     struct tensor *tensor;   /* for fill */
     const int64_t *numbers;  /* for fill */
@@ -112,9 +118,7 @@ void broadcast_index(struct kernel *k, const struct shape *from, const struct sh
                      const struct index *const *at, const struct index **out);
 
 /* ---- weights ---- */
-struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns,
-                               void (*fill)(struct context *, const struct weights *, float *,
-                                            struct arena *),
+struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns, weights_fill *fill,
                                const char *about);
 /* Declares a local named base that holds entry (row, column) and gives its four components. */
 void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,

@@ -14,22 +14,16 @@ enum { GREATEST_EXPONENT = 8 };
  * outputs. */
 static double weight_norm(struct context *c, const struct node *n)
 {
-    const struct tensor *t = n->inputs[1]->constant;
-    const struct shape *s = &t->shape;
-    struct arena *scratch = arena_child(&c->arena);
-    const float *w = tensor_floats(c, t, scratch);
+    const struct shape *s = &n->inputs[1]->shape;
     bool product = !strcmp(n->op->name, "MatMul"),
          transposed = !strcmp(n->op->name, "ConvTranspose");
     /* Outputs lie along the last axis of a matrix, along axis 1 of [C, M / group, …], else along
      * axis 0. */
-    double outputs = (double)s->dim[product ? s->axes - 1 : transposed ? 1 : 0], sum = 0;
+    double outputs = (double)s->dim[product ? s->axes - 1 : transposed ? 1 : 0];
 
     if (product && s->axes > 2)
         outputs *= (double)shape_product(s, 0, s->axes - 2);
-    for (int64_t i = 0; i < t->count; i++)
-        sum += (double)w[i] * (double)w[i];
-    arena_free(scratch);
-    return sqrt(sum / outputs);
+    return sqrt(tensor_square_sum(c, n->inputs[1]->constant) / outputs);
 }
 
 static double constant_size(struct context *c, const struct value *v)

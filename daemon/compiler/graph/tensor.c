@@ -1,5 +1,7 @@
 #include "daemon/compiler/graph/tensor.h"
+#include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/operators/operator.h"
+#include <string.h>
 
 enum { READ_AT_ONCE = 1 << 18 };
 
@@ -111,6 +113,33 @@ int64_t tensor_integer(const struct tensor *t, int64_t index)
     return payload_integer(t->data, t->type, index);
 }
 
+/* Of the payload alone: what a scan of the file may have found already. */
+static struct hash payload_hash(struct context *c, const struct tensor *t)
+{
+    struct hasher h;
+
+    if (t->payload_hashed)
+        return t->payload_hash;
+    hasher_init(&h);
+    if (t->data) {
+        hasher_add(&h, t->data, t->bytes);
+    } else if (t->bytes) {
+        struct arena *scratch = arena_child(&c->arena);
+        size_t most = t->bytes < READ_AT_ONCE ? t->bytes : READ_AT_ONCE;
+        void *piece = arena_alloc(scratch, most);
+
+        for (size_t at = 0; at < t->bytes; at += most) {
+            size_t size = t->bytes - at < most ? t->bytes - at : most;
+
+            context_poll(c);
+            read_source(c, t, at, piece, size);
+            hasher_add(&h, piece, size);
+        }
+        arena_free(scratch);
+    }
+    return hasher_finish(&h);
+}
+
 struct hash tensor_hash(struct context *c, struct tensor *t)
 {
     struct hasher h;
@@ -134,23 +163,84 @@ struct hash tensor_hash(struct context *c, struct tensor *t)
     hasher_add_number(&h, (uint64_t)t->shape.axes);
     for (int i = 0; i < t->shape.axes; i++)
         hasher_add_number(&h, (uint64_t)t->shape.dim[i]);
-    if (t->data) {
-        hasher_add(&h, t->data, t->bytes);
-    } else if (t->bytes) {
-        struct arena *scratch = arena_child(&c->arena);
-        size_t most = t->bytes < READ_AT_ONCE ? t->bytes : READ_AT_ONCE;
-        void *piece = arena_alloc(scratch, most);
-
-        for (size_t at = 0; at < t->bytes; at += most) {
-            size_t size = t->bytes - at < most ? t->bytes - at : most;
-
-            context_poll(c);
-            read_source(c, t, at, piece, size);
-            hasher_add(&h, piece, size);
-        }
-        arena_free(scratch);
-    }
+    hasher_add_hash(&h, payload_hash(c, t));
     t->hash = hasher_finish(&h);
     t->hashed = true;
     return t->hash;
+}
+
+/* ---- parts ---- */
+
+/* The recipe that scales W (input 0) by one float64 a channel of axis 0 (input 1), or NULL. */
+static const struct node *scaled_rows(const struct tensor *t)
+{
+    const struct node *n = t->deferred;
+
+    return n && !strcmp(n->op_type, "ScaleChannels") && !strcmp(n->domain, OPERATOR_INTERNAL) &&
+                   node_int(n, "axis", 0) == 0 && node_int(n, "group", 1) == 1 &&
+                   n->inputs[1]->constant->data
+               ? n
+               : NULL;
+}
+
+bool tensor_has_parts(const struct tensor *t)
+{
+    const struct node *n = scaled_rows(t);
+
+    return t->type == TYPE_FLOAT32 &&
+           (t->data || t->source || (n && tensor_has_parts(n->inputs[0]->constant)));
+}
+
+bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first, int64_t count,
+                        float *out)
+{
+    const struct node *n = scaled_rows(t);
+
+    if (!tensor_has_parts(t))
+        return false;
+    if (t->data) {
+        memcpy(out, (const float *)t->data + first, (size_t)count * sizeof *out);
+        return true;
+    }
+    if (t->source) {
+        read_source(c, t, (size_t)first * sizeof *out, out, (size_t)count * sizeof *out);
+        return true;
+    }
+    tensor_floats_part(c, n->inputs[0]->constant, first, count, out);
+    const double *scale = n->inputs[1]->constant->data;
+    int64_t each = t->count / t->shape.dim[0];
+    for (int64_t at = first; at < first + count;) {
+        int64_t row = at / each,
+                end = (row + 1) * each < first + count ? (row + 1) * each : first + count;
+
+        floats_scale(out + (at - first), out + (at - first), (size_t)(end - at), scale[row]);
+        at = end;
+    }
+    return true;
+}
+
+double tensor_square_sum(struct context *c, struct tensor *t)
+{
+    struct arena *scratch;
+
+    if (t->summed)
+        return t->square_sum;
+    scratch = arena_child(&c->arena);
+    if (tensor_has_parts(t)) {
+        enum { PART = 1 << 15 };
+        float *part = NEW_ARRAY(scratch, PART, float);
+
+        for (int64_t at = 0; at < t->count; at += PART) {
+            int64_t count = t->count - at < PART ? t->count - at : PART;
+
+            context_poll(c);
+            tensor_floats_part(c, t, at, count, part);
+            t->square_sum += floats_square_sum(part, (size_t)count);
+        }
+    } else {
+        t->square_sum = floats_square_sum(tensor_floats(c, t, scratch), (size_t)t->count);
+    }
+    t->summed = true;
+    arena_free(scratch);
+    return t->square_sum;
 }

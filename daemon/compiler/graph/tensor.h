@@ -40,6 +40,10 @@ struct tensor {
     int deferred_output;   /* … and which output */
     bool hashed;
     struct hash hash; /* of the content, once hashed */
+    bool payload_hashed;
+    struct hash payload_hash; /* of the payload's bytes alone, where reading the file gave it */
+    bool summed;
+    double square_sum; /* of all elements, once somebody has added it up */
 };
 
 /* Payload size in bytes of count elements, -1 on overflow or strings. */
@@ -58,6 +62,15 @@ const void *tensor_data(struct context *c, const struct tensor *t, struct arena 
 const float *tensor_floats(struct context *c, const struct tensor *t, struct arena *scratch);
 const double *tensor_doubles(struct context *c, const struct tensor *t, struct arena *scratch);
 const int64_t *tensor_integers(struct context *c, const struct tensor *t, struct arena *scratch);
+/* Elements first … first + count - 1 of a float32 tensor into out, without more memory than that
+ * where they lie in a file, or are weights scaled by the channel of axis 0. false, and nothing is
+ * done, where only the whole can be had. */
+bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first, int64_t count,
+                        float *out);
+/* Whether tensor_floats_part() can. */
+bool tensor_has_parts(const struct tensor *t);
+/* Sum of the squares of all elements; remembered. */
+double tensor_square_sum(struct context *c, struct tensor *t);
 /* One element converted, for tensors in memory. */
 double tensor_number(const struct tensor *t, int64_t index);
 int64_t tensor_integer(const struct tensor *t, int64_t index);

@@ -180,8 +180,9 @@ static bool next_varint(struct scanner *s, uint64_t end, uint64_t *value)
 enum pass { PASS_DROP, PASS_KEEP, PASS_COUNT };
 
 /* Goes over size bytes, which the caller knows to be there: drops them, keeps them in the message,
- * or counts (into *count) the varints that they hold. */
-static bool pass(struct scanner *s, uint64_t size, enum pass what, uint64_t *count, void *copy)
+ * or counts (into *count) the varints that they hold. hasher, where it is not NULL, sees them. */
+static bool pass(struct scanner *s, uint64_t size, enum pass what, uint64_t *count, void *copy,
+                 struct hasher *hasher)
 {
     unsigned run = 0;
 
@@ -195,6 +196,8 @@ static bool pass(struct scanner *s, uint64_t size, enum pass what, uint64_t *cou
             piece = (size_t)size;
         if (what == PASS_KEEP)
             put(s, s->window + s->at, piece);
+        if (hasher)
+            hasher_add(hasher, s->window + s->at, piece);
         if (copy) {
             memcpy(copy, s->window + s->at, piece);
             copy = (uint8_t *)copy + piece;
@@ -289,7 +292,9 @@ static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
                                    .field = (enum elements_field)s->field->id,
                                    .packed = true};
     void *copy = NULL;
+    struct hasher hasher;
 
+    hasher_init(&hasher);
     if (!charge(s, sizeof stretch * 2))
         return false;
     if (size && size <= SMALL)
@@ -301,8 +306,9 @@ static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
             return fail(s, "the length of a list is no multiple of its elements' size");
         stretch.count = size / wire_width(wire);
     }
-    if (!pass(s, size, wire == WIRE_VARINT ? PASS_COUNT : PASS_DROP, &stretch.count, copy))
+    if (!pass(s, size, wire == WIRE_VARINT ? PASS_COUNT : PASS_DROP, &stretch.count, copy, &hasher))
         return false;
+    stretch.hash = hasher_finish(&hasher);
     add_stretch(s, frame, &stretch);
     return true;
 }
@@ -320,7 +326,7 @@ static bool read_element(struct scanner *s, struct frame *frame, uint64_t tag_at
     if (wire == WIRE_VARINT) {
         if (!next_varint(s, frame->end, &ignored))
             return false;
-    } else if (!pass(s, wire_width(wire), PASS_DROP, NULL, NULL)) {
+    } else if (!pass(s, wire_width(wire), PASS_DROP, NULL, NULL, NULL)) {
         return false;
     }
     if (!last || last->packed || last->field != (enum elements_field)s->field->id ||
@@ -413,7 +419,7 @@ static bool read_packed(struct scanner *s, uint64_t size)
         size_t before = s->length;
         unsigned run = 0;
 
-        if (!pass(s, size, PASS_KEEP, NULL, NULL))
+        if (!pass(s, size, PASS_KEEP, NULL, NULL, NULL))
             return false;
         for (size_t i = before; i < s->length; i++) {
             run = s->message[i] & 0x80 ? run + 1 : 0;
@@ -423,7 +429,7 @@ static bool read_packed(struct scanner *s, uint64_t size)
         }
         return !run || fail(s, "the last number of a list is cut off");
     }
-    return pass(s, size, PASS_KEEP, NULL, NULL);
+    return pass(s, size, PASS_KEEP, NULL, NULL, NULL);
 }
 
 static bool read_length(struct scanner *s, struct frame *frame, uint64_t *size)
@@ -445,13 +451,13 @@ static bool skip_unknown(struct scanner *s, struct frame *frame, unsigned wire)
     case WIRE_VARINT:
         return next_varint(s, frame->end, &size);
     case WIRE_LENGTH:
-        return read_length(s, frame, &size) && pass(s, size, PASS_DROP, NULL, NULL);
+        return read_length(s, frame, &size) && pass(s, size, PASS_DROP, NULL, NULL, NULL);
     case WIRE_32BIT:
     case WIRE_64BIT:
         size = wire_width((enum wire)wire);
         if (size > frame->end - position(s))
             return fail(s, "a field runs past the end of its message");
-        return pass(s, size, PASS_DROP, NULL, NULL);
+        return pass(s, size, PASS_DROP, NULL, NULL, NULL);
     default:
         return fail(s, "no field begins like this (wire type 3, 4, 6 or 7)");
     }
@@ -516,7 +522,7 @@ static bool read_field(struct scanner *s, struct frame *frame)
                 return false;
             put_tag(s, field->id, WIRE_LENGTH);
             put_varint(s, size);
-            if (!pass(s, size, PASS_KEEP, NULL, NULL))
+            if (!pass(s, size, PASS_KEEP, NULL, NULL, NULL))
                 return false;
         }
     } else {
@@ -525,7 +531,7 @@ static bool read_field(struct scanner *s, struct frame *frame)
             if (!next_varint(s, frame->end, &value))
                 return false;
             put_varint(s, value);
-        } else if (!pass(s, wire_width(natural), PASS_KEEP, NULL, NULL)) {
+        } else if (!pass(s, wire_width(natural), PASS_KEEP, NULL, NULL, NULL)) {
             return false;
         }
     }

@@ -30,6 +30,7 @@ struct scan_stretch {
     uint64_t offset, length; /* in the file, in bytes */
     uint64_t count;          /* elements; bytes for raw data */
     const void *bytes;       /* the stretch itself where it is small, else NULL */
+    struct hash hash;        /* XXH3-128 of the stretch's bytes, where it has a length of its own */
     enum elements_field field;
     bool packed; /* else a run of single fields, each with its tag before it */
 };

@@ -258,6 +258,8 @@ static bool inside_file(struct unpacker *e, const Onnx__Tensor *t, struct tensor
         /* We run on little-endian machines only. */
         made->source = e->file;
         made->offset = d.stretches->offset;
+        made->payload_hash = d.stretches->hash;
+        made->payload_hashed = true;
     } else {
         struct decoder *kept = NEW(a, struct decoder);
         struct scan_stretch *stretches =

@@ -50,31 +50,37 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
  * each tap, four vectors of input weights for the four output channels; or for each input channel
  * and tap one vector over output channels.
  */
-static void fill_convolution(struct context *context, const struct weights *w, float *entries,
-                             struct arena *scratch)
+static void fill_convolution(struct context *context, const struct weights *w, int64_t first,
+                             int64_t count, float *entries, struct arena *scratch)
 {
     const struct node *n = w->node;
     bool transposed = !strcmp(n->op->name, "ConvTranspose");
     struct value *bias = node_input(n, 2);
-    const float *weights = tensor_floats(context, n->inputs[1]->constant, scratch);
+    struct tensor *filters = n->inputs[1]->constant;
     const float *biases = bias ? tensor_floats(context, bias->constant, scratch) : NULL;
+    const float *all = w->parts ? NULL : tensor_floats(context, filters, scratch);
     struct convolution c;
 
     convolution_read(n, transposed, &c);
-    for (int64_t row = 0; row < w->rows; row++)
-        for (int64_t lane = 0; lane < 4; lane++) {
-            int64_t out = 4 * row + lane, group = out / c.out;
-            float *entry = entries + row * w->columns * 4;
+    int64_t each = c.in * c.taps, outputs = c.group * c.out;
+    float *part = w->parts ? NEW_ARRAY(scratch, 4 * each, float) : NULL;
+    for (int64_t row = first; row < first + count; row++) {
+        float *entry = entries + (row - first) * w->columns * 4;
+        int64_t lanes = outputs - 4 * row < 4 ? outputs - 4 * row : 4;
 
-            if (out >= c.group * c.out)
-                continue;
+        if (w->parts)
+            tensor_floats_part(context, filters, 4 * row * each, lanes * each, part);
+        for (int64_t lane = 0; lane < lanes; lane++) {
+            int64_t out = 4 * row + lane, group = out / c.out;
+
             if (biases)
                 entry[lane] = biases[out];
             for (int64_t in = 0; in < c.in; in++) {
                 /* [M, C / group, taps], transposed [C, M / group, taps] */
-                const float *tap =
-                    weights + (transposed ? ((group * c.in + in) * c.out + out % c.out) * c.taps
-                                          : (out * c.in + in) * c.taps);
+                const float *tap = w->parts ? part + lane * each + in * c.taps
+                                   : transposed
+                                       ? all + ((group * c.in + in) * c.out + out % c.out) * c.taps
+                                       : all + (out * c.in + in) * c.taps;
 
                 for (int64_t t = 0; t < c.taps; t++) {
                     if (c.fours)
@@ -84,6 +90,7 @@ static void fill_convolution(struct context *context, const struct weights *w, f
                 }
             }
         }
+    }
 }
 
 /* acc += p . w over those of the four that count. */
@@ -122,6 +129,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
     struct weights *w = kernel_weights(
         k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
         kernel_text(k, "%" PRId64 " of %s", c.group * c.out, shape_text(k->arena, &filter)));
+    w->parts = !transposed && tensor_has_parts(n->inputs[1]->constant);
     const struct index *row = index_div(p, at[1], 4);
     kernel_entry(k, w, row, kernel_constant(k, 0), "bias", bias);
     for (int j = 0; j < 4; j++) {

@@ -28,25 +28,53 @@ static void product_read(const struct node *n, struct product *m)
     m->columns = b->axes > 1 ? b->dim[m->columns_b] : 1;
 }
 
+static bool transposes(const struct node *n)
+{
+    int count;
+    const int64_t *perm = node_ints(n, "perm", &count);
+
+    return !perm || (count == 2 && perm[0] == 1 && perm[1] == 0);
+}
+
+/* The matrix of which t is the transposed one, if it is and rows of it can be read by themselves:
+ * Gemm's usual form. */
+static const struct tensor *rows_of(const struct tensor *t)
+{
+    const struct node *n = t->deferred;
+
+    return n && t->shape.axes == 2 && !strcmp(n->op_type, "Transpose") && n->inputs[0]->constant &&
+                   n->inputs[0]->shape.dim[0] == t->shape.dim[1] &&
+                   n->inputs[0]->shape.dim[1] == t->shape.dim[0] && transposes(n) &&
+                   tensor_has_parts(n->inputs[0]->constant)
+               ? n->inputs[0]->constant
+               : NULL;
+}
+
 /* Rows are batches times column bands; a row is, for each four of the sum, one vector for each of
  * four columns. */
-static void fill_second(struct context *c, const struct weights *w, float *entries,
-                        struct arena *scratch)
+static void fill_second(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                        float *entries, struct arena *scratch)
 {
     const struct node *n = w->node;
-    const float *numbers = tensor_floats(c, n->inputs[1]->constant, scratch);
+    const struct tensor *rows = rows_of(n->inputs[1]->constant);
+    const float *numbers = rows ? NULL : tensor_floats(c, n->inputs[1]->constant, scratch);
     struct product m;
 
     product_read(n, &m);
     int64_t bands = (m.columns + 3) / 4;
-    for (int64_t row = 0; row < w->rows; row++) {
-        const float *matrix = numbers + row / bands * m.sum * m.columns;
-        float *entry = entries + row * w->columns * 4;
-        int64_t first = row % bands * 4;
+    float *part = rows ? NEW_ARRAY(scratch, 4 * m.sum, float) : NULL;
+    for (int64_t row = first; row < first + count; row++) {
+        const float *matrix =
+            rows ? part : numbers + row / bands * m.sum * m.columns + row % bands * 4;
+        float *entry = entries + (row - first) * w->columns * 4;
+        int64_t lanes = m.columns - row % bands * 4 < 4 ? m.columns - row % bands * 4 : 4;
 
-        for (int64_t s = 0; s < m.sum; s++)
-            for (int64_t j = 0; j < 4 && first + j < m.columns; j++)
-                entry[(s / 4 * 4 + j) * 4 + s % 4] = matrix[s * m.columns + first + j];
+        if (rows)
+            tensor_floats_part(c, rows, row * 4 * m.sum, lanes * m.sum, part);
+        for (int64_t j = 0; j < lanes; j++)
+            for (int64_t s = 0; s < m.sum; s++)
+                entry[(s / 4 * 4 + j) * 4 + s % 4] =
+                    rows ? matrix[j * m.sum + s] : matrix[s * m.columns + j];
     }
 }
 
@@ -87,6 +115,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
     if (b->constant && across)
         w = kernel_weights(k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4,
                            fill_second, shape_text(k->arena, &b->shape));
+    if (w)
+        w->parts = rows_of(b->constant) != NULL;
     for (int j = 0; j < lanes; j++) {
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = 0f;", sums[j]);

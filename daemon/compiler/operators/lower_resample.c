@@ -17,13 +17,15 @@ static void resample_read(struct context *c, const struct node *n, struct resize
         BUG(c, "a Resize is lowered that does not know its scales");
 }
 
-static void fill_taps(struct context *c, const struct weights *w, float *entries,
-                      struct arena *scratch)
+static void fill_taps(struct context *c, const struct weights *w, int64_t first_row, int64_t rows,
+                      float *entries, struct arena *scratch)
 {
     struct resize r;
     int axis = w->packed, most;
     double *weights;
 
+    (void)first_row; /* there is one */
+    (void)rows;
     resample_read(c, w->node, &r);
     most = resize_taps_most(&r, axis);
     weights = NEW_ARRAY(scratch, most, double);

@@ -11,6 +11,7 @@
  * by itself may survive.
  */
 #include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
 #include <math.h>
@@ -220,27 +221,32 @@ static struct value *base_weights(const struct target *t, const double *scale, d
     return before ? made->inputs[0] : t->weights;
 }
 
-/* Whether each channel keeps a weight that 16 bits hold, and none that they do not. */
-static bool fits_half(const struct target *t, const struct value *weights, const double *scale)
+/* Whether each channel keeps a weight that 16 bits hold, and none that they do not. *square_sum is
+ * that of the folded weights. */
+static bool fits_half(const struct target *t, const struct value *weights, const double *scale,
+                      double *square_sum)
 {
     struct context *c = t->node->graph->context;
     struct arena *scratch = arena_child(&c->arena);
-    const float *w = tensor_floats(c, weights->constant, scratch);
+    const struct tensor *w = weights->constant;
     const struct shape *s = &weights->shape;
     int64_t inner = shape_product(s, t->weight_axis + 1, s->axes), each = s->dim[t->weight_axis];
     int64_t outer = shape_product(s, 0, t->weight_axis);
     double *largest = NEW_ARRAY(scratch, t->channels, double);
-    bool fits = true;
+    bool parts = tensor_has_parts(w), fits = true;
+    const float *all = parts ? NULL : tensor_floats(c, w, scratch);
+    float *part = parts ? NEW_ARRAY(scratch, inner, float) : NULL;
 
+    *square_sum = 0;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t ch = 0; ch < each; ch++) {
             int64_t channel = (t->group > 1 ? o / (outer / t->group) * each : 0) + ch;
-            const float *run = w + (o * each + ch) * inner;
-            float most = 0;
+            const float *run = parts ? part : all + (o * each + ch) * inner;
 
-            for (int64_t i = 0; i < inner; i++)
-                most = fmaxf(most, fabsf(run[i]));
-            largest[channel] = fmax(largest[channel], (double)most);
+            if (parts)
+                tensor_floats_part(c, w, (o * each + ch) * inner, inner, part);
+            largest[channel] = fmax(largest[channel], (double)floats_largest(run, (size_t)inner));
+            *square_sum += floats_square_sum(run, (size_t)inner) * scale[channel] * scale[channel];
         }
     for (int64_t i = 0; i < t->channels && fits; i++) {
         double folded = largest[i] * fabs(scale[i]);
@@ -294,6 +300,7 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, struct 
     const char *bias_name =
         t->bias ? t->bias->name : arena_printf(&g->context->arena, "%s.bias", t->node->name);
     struct value *weights = t->weights, *inputs[2];
+    double square_sum = 0;
 
     if (!base_bias(t, bias, scratch))
         return false;
@@ -301,7 +308,7 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, struct 
         if (constant_is_quantised(t->weights))
             return false;
         weights = base_weights(t, a->scale, scale, scratch);
-        if (!fits_half(t, weights, scale))
+        if (!fits_half(t, weights, scale, &square_sum))
             return false;
     }
     for (int64_t i = 0; i < t->channels; i++) {
@@ -313,6 +320,8 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, struct 
         inputs[0] = weights;
         inputs[1] = doubles(g, t->channels, scale);
         node_set_input(t->node, 1, recipe(t, "ScaleChannels", t->weights->name, inputs, 2));
+        t->node->inputs[1]->constant->square_sum = square_sum;
+        t->node->inputs[1]->constant->summed = true;
     }
     if (t->takes_bias && (t->bias || a->shifts)) {
         inputs[0] = doubles(g, t->channels, bias);
