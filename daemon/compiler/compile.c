@@ -452,3 +452,21 @@ bool compile_place(struct compile *job, int model, const struct place *place,
     *range = (struct compile_range){r.line, r.column, r.end_line, r.end_column};
     return true;
 }
+
+bool compile_show_node(struct compile *job, int model, int i, struct compile_node *node)
+{
+    const struct model_text *t = job->models[model].text;
+
+    for (int k = 0; t && k < t->line_count; k++) {
+        const struct text_line *line = &t->lines[k];
+
+        if (line->kind != PLACE_LAYER || i--)
+            continue;
+        *node = (struct compile_node){.name = line->name ? line->name : "",
+                                      .op = line->op ? line->op : "",
+                                      .range = {line->range.line, line->range.column,
+                                                line->range.end_line, line->range.end_column}};
+        return true;
+    }
+    return false;
+}

@@ -134,6 +134,12 @@ struct compile_range {
 };
 /* The text view of a model (`onnxgpu show`); text and ranges live as long as the job. false: it could not be loaded. */
 bool compile_show(struct compile *job, int model, const char **text, size_t *length);
+/* Node number i of the view, in its order; name and op are borrowed. false: there are not so many. */
+struct compile_node {
+    const char *name, *op;
+    struct compile_range range;
+};
+bool compile_show_node(struct compile *job, int model, int i, struct compile_node *node);
 bool compile_place(struct compile *job, int model, const struct place *place, struct compile_range *range);
 
 #endif
