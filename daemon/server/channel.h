@@ -1,0 +1,37 @@
+#ifndef DAEMON_SERVER_CHANNEL_H
+#define DAEMON_SERVER_CHANNEL_H
+/*
+ * Bytes in and out of one connection, whatever it is made of: a socket, pipes, a terminal, files. Reading never waits
+ * for writing. Loop thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What may wait to be written to a client before it counts as stuck. */
+#define CHANNEL_QUEUE_LIMIT ((size_t)16 * 1024 * 1024)
+
+struct uv_loop_s;
+struct uv_pipe_s;
+struct channel;
+
+struct channel_events {
+    void *state;
+    void (*received)(void *state, const char *bytes, size_t length);
+    /* The input ended (error 0) or broke; nothing more is received. */
+    void (*ended)(void *state, int error);
+    /* The channel is gone, after channel_close(). */
+    void (*closed)(void *state);
+};
+
+/* Reads from one descriptor and writes to another (which may be the same socket); both are the channel's from here on.
+ * Nothing is received until channel_start(). NULL with a negative error code. */
+struct channel *channel_new(struct uv_loop_s *loop, int input, int output, const struct channel_events *events,
+                            int *error);
+int channel_start(struct channel *channel);
+/* Takes malloc'ed bytes. False: they were not queued, because the client is stuck or gone. */
+bool channel_send(struct channel *channel, char *bytes, size_t length);
+size_t channel_queued(const struct channel *channel);
+/* Stops reading; sends what waits where that can be done within a second, then closes. May be called twice. */
+void channel_close(struct channel *channel, bool flush);
+
+#endif

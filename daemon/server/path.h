@@ -1,0 +1,27 @@
+#ifndef DAEMON_SERVER_PATH_H
+#define DAEMON_SERVER_PATH_H
+/*
+ * Paths as the daemon knows files by. A canonical path is absolute; every link in its folder is resolved, the name
+ * itself is not (an atomic save replaces a name, not what it leads to). Results are new C strings. Any thread.
+ */
+#include "daemon/compiler/model/load.h"
+#include <stdbool.h>
+
+/* Where the folder does not exist: `.`, `..` and doubled slashes are taken out of the text. */
+char *path_canonical(const char *path);
+char *path_folder(const char *path);
+const char *path_name(const char *path);
+char *path_join(const char *folder, const char *name);
+/* True where path is folder or lies below it; both canonical. */
+bool path_inside(const char *folder, const char *path);
+bool path_ends(const char *path, const char *suffix);
+
+/* stat() in the compiler's terms, links followed; false: not there, or no regular file. */
+bool path_identity(const char *path, struct file_identity *identity);
+bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
+/* CLOCK_REALTIME in nanoseconds, what a file's times are compared with. */
+int64_t path_now_ns(void);
+/* Whether a stat may stand for the content that was read at that time (started at_ns): both times 2 s older. */
+bool file_identity_settled(const struct file_identity *identity, int64_t at_ns);
+
+#endif

@@ -1,0 +1,332 @@
+#include "daemon/server/publish.h"
+
+#include "daemon/server/memory.h"
+#include "daemon/server/path.h"
+#include "daemon/server/report.h"
+#include "daemon/server/server.h"
+#include "daemon/server/session.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+/* What is known of a script is shown once all of it is known; but nobody is kept waiting longer than this. */
+#define PATIENCE_MS 500
+
+struct publish {
+    struct server *server;
+    struct table dirty; /* paths; the value is the publish */
+    uv_timer_t timer;
+    bool closing;
+};
+
+/* What a session was told last of a file. */
+struct published {
+    char *text; /* of the array */
+    char *uri;
+    int64_t version;
+};
+
+static void flush(uv_timer_t *timer);
+
+struct publish *publish_new(struct server *server)
+{
+    struct publish *publish = memory_new(sizeof *publish);
+
+    publish->server = server;
+    uv_timer_init(server->loop, &publish->timer);
+    publish->timer.data = publish;
+    uv_unref((uv_handle_t *)&publish->timer);
+    return publish;
+}
+
+static void closed(uv_handle_t *handle)
+{
+    struct publish *publish = handle->data;
+
+    table_release(&publish->dirty);
+    free(publish);
+}
+
+void publish_free(struct publish *publish)
+{
+    if (!publish)
+        return;
+    publish->closing = true;
+    uv_close((uv_handle_t *)&publish->timer, closed);
+}
+
+static void arm(struct publish *publish, uint64_t wait)
+{
+    if (publish->closing)
+        return;
+    if (!uv_is_active((uv_handle_t *)&publish->timer) || uv_timer_get_due_in(&publish->timer) > wait)
+        uv_timer_start(&publish->timer, flush, wait, 0);
+}
+
+void publish_touch(struct publish *publish, const char *path)
+{
+    if (!publish || publish->closing)
+        return;
+    table_put(&publish->dirty, path, publish);
+    arm(publish, 0);
+}
+
+void publish_all(struct publish *publish)
+{
+    struct workspace *workspace = publish->server->workspace;
+    struct member *member;
+    size_t at = 0;
+
+    while ((member = workspace_each(workspace, &at)))
+        member_touch(member);
+}
+
+static void published_free(struct published *published)
+{
+    if (!published)
+        return;
+    free(published->text);
+    free(published->uri);
+    free(published);
+}
+
+void publish_forget(struct session *session)
+{
+    void *published;
+    size_t at = 0;
+
+    while (table_each(&session->published, &at, NULL, &published))
+        published_free(published);
+    table_release(&session->published);
+}
+
+static bool interested_itself(const struct session *session, const char *path)
+{
+    for (size_t i = 0; i < session->root_count; i++)
+        if (path_inside(session->roots[i], path))
+            return true;
+    return documents_find_path(&session->server->documents, session->id, path) != NULL;
+}
+
+bool publish_interested(const struct session *session, const char *path)
+{
+    const struct workspace *workspace = session->server->workspace;
+    struct member *member;
+    size_t at = 0;
+
+    if (session->stdio || interested_itself(session, path))
+        return true;
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (unit_uses_model(member->units[u], path, NULL) && interested_itself(session, member->path))
+                return true;
+    return false;
+}
+
+/* How long to wait until the file is worth publishing; 0: now. */
+static int64_t patience(const struct workspace *workspace, const char *path)
+{
+    const struct member *member = workspace_find(workspace, path);
+    int64_t left;
+
+    if (!member || member_at_rest(member))
+        return 0;
+    /* A text that is being read has other positions than what is known. */
+    if (member->reading)
+        return PATIENCE_MS;
+    left = member->busy_since_ms + PATIENCE_MS - workspace_now_ms(workspace);
+    return left > 0 ? left : 0;
+}
+
+static void refreshed(struct session *session, void *state, const struct json *result, const struct json *error);
+
+static void refresh(struct session *session)
+{
+    if (session->refreshing) {
+        session->refresh_again = true;
+        return;
+    }
+    session->refreshing = true;
+    session->refresh_again = false;
+    session_ask(session, METHOD_diagnostic_refresh, NULL, refreshed, NULL);
+}
+
+static void refreshed(struct session *session, void *state, const struct json *result, const struct json *error)
+{
+    (void)state;
+    (void)result;
+    (void)error;
+    session->refreshing = false;
+    if (session->refresh_again && !session->over)
+        refresh(session);
+}
+
+void publish_pulled(struct session *session, const char *path, const struct json *diagnostics)
+{
+    struct buffer text = BUFFER_EMPTY;
+    struct published *now;
+
+    if (json_print(&text, diagnostics) == 0) {
+        now = memory_new(sizeof *now);
+        now->text = memory_text(text.data);
+        now->uri = memory_text("");
+        now->version = -1;
+        published_free(table_put(&session->published, path, now));
+    }
+    buffer_release(&text);
+}
+
+/* Whether what a session that pulls was given last is out of date. */
+static bool pull_again(struct session *session, const char *path)
+{
+    struct server *server = session->server;
+    const struct report_options options = {session->encoding, session->related_information, session->id};
+    struct published *last = table_get(&session->published, path);
+    struct json *diagnostics;
+    struct buffer text = BUFFER_EMPTY;
+    bool news;
+
+    /* What was never asked for is asked for when it is wanted. */
+    if (!last || !documents_find_path(&server->documents, session->id, path))
+        return false;
+    diagnostics = report_file(server->workspace, path, &options);
+    news = json_print(&text, diagnostics) == 0 && strcmp(last->text, text.data) != 0;
+    if (news)
+        publish_pulled(session, path, diagnostics);
+    json_free(diagnostics);
+    buffer_release(&text);
+    return news;
+}
+
+static void publish_to(struct session *session, const char *path)
+{
+    struct server *server = session->server;
+    const struct member *member = workspace_find(server->workspace, path);
+    struct document *document = documents_find_path(&server->documents, session->id, path);
+    const struct report_options options = {session->encoding, session->related_information, session->id};
+    struct published *last = table_get(&session->published, path), *now;
+    struct json *diagnostics = report_file(server->workspace, path, &options);
+    bool empty = json_count(diagnostics) == 0, same;
+    int64_t version = document ? document->version : -1;
+    struct buffer text = BUFFER_EMPTY;
+    char *uri = NULL;
+
+    if (json_print(&text, diagnostics) < 0)
+        goto out;
+    /* Of a text that has changed since there is nothing to say. */
+    if (document && member && member->kind == MEMBER_SCRIPT &&
+        (member->version != version || member->change != document->change))
+        goto out;
+    if (!last && empty && !document)
+        goto out;
+    if (last && version >= 0 && version < last->version)
+        goto out;
+    uri = report_uri(server->workspace, path, session->id);
+    same = last && strcmp(last->text, text.data) == 0;
+    if (same && strcmp(last->uri, uri) == 0 && (empty || last->version == version)) {
+        last->version = version;
+        goto out;
+    }
+    /* Under another URI than before, the old one is emptied. */
+    if (last && strcmp(last->uri, uri) != 0 && strcmp(last->text, "[]") != 0)
+        session_notify(session, METHOD_publish_diagnostics, lsp_publish_params(last->uri, -1, json_new_array()),
+                       false);
+    published_free(table_take(&session->published, path));
+    if (session->over)
+        goto out;
+    if (!empty || document) {
+        now = memory_new(sizeof *now);
+        now->text = memory_text(text.data);
+        now->uri = memory_text(uri);
+        now->version = version;
+        table_put(&session->published, path, now);
+    }
+    if (!(same && empty)) {
+        session_notify(session, METHOD_publish_diagnostics, lsp_publish_params(uri, version, diagnostics), false);
+        diagnostics = NULL;
+    }
+out:
+    free(uri);
+    json_free(diagnostics);
+    buffer_release(&text);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void flush(uv_timer_t *timer)
+{
+    struct publish *publish = timer->data;
+    struct server *server = publish->server;
+    int64_t wait = -1;
+    const char *key;
+    char **paths = NULL;
+    void *value;
+    size_t count = 0, at = 0;
+
+    while (table_each(&publish->dirty, &at, &key, &value)) {
+        int64_t left = patience(server->workspace, key);
+
+        if (left) {
+            wait = wait < 0 || left < wait ? left : wait;
+            continue;
+        }
+        paths = memory_grow(paths, count, sizeof *paths);
+        paths[count++] = memory_text(key);
+        table_take(&publish->dirty, key);
+    }
+    if (count)
+        qsort(paths, count, sizeof *paths, compare);
+    for (struct session *session = server->sessions, *next; session; session = next) {
+        bool news = false;
+
+        next = session->next;
+        for (size_t i = 0; i < count && !session->over; i++)
+            if (!session->editor || !session->ready || session->state != METHOD_RUNNING ||
+                !publish_interested(session, paths[i]))
+                continue;
+            else if (session->pull)
+                news = pull_again(session, paths[i]) || news;
+            else
+                publish_to(session, paths[i]);
+        if (news && !session->over)
+            refresh(session);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(paths[i]);
+    free(paths);
+    if (wait >= 0)
+        arm(publish, (uint64_t)wait);
+}
+
+void publish_generated(struct publish *publish, const char *script, char *const *files, size_t count,
+                       struct hash fingerprint)
+{
+    struct server *server = publish->server;
+    char print[33];
+
+    snprintf(print, sizeof print, "%016llx%016llx", (unsigned long long)fingerprint.high,
+             (unsigned long long)fingerprint.low);
+    for (struct session *session = server->sessions, *next; session; session = next) {
+        struct json *params, *list;
+        char *uri;
+
+        next = session->next;
+        if (session->over || !session->editor || !session->ready || session->state != METHOD_RUNNING ||
+            !publish_interested(session, script))
+            continue;
+        params = json_new_object();
+        list = json_new_array();
+        uri = report_uri(server->workspace, script, session->id);
+        json_set_string(params, "script", uri);
+        for (size_t i = 0; i < count; i++)
+            json_append_string(list, files[i]);
+        json_set(params, "files", list);
+        json_set_string(params, "fingerprint", print);
+        session_notify(session, METHOD_generated, params, false);
+        free(uri);
+    }
+}

@@ -1,0 +1,371 @@
+#include "daemon/server/session.h"
+
+#include "daemon/server/channel.h"
+#include "daemon/server/log.h"
+#include "daemon/server/memory.h"
+#include "daemon/server/parent.h"
+#include "daemon/server/path.h"
+#include "daemon/server/progress.h"
+#include "daemon/server/publish.h"
+#include "daemon/server/server.h"
+#include "protocol/uri.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An optional message is sent only while less than this waits. */
+#define OPTIONAL_LIMIT ((size_t)1024 * 1024)
+
+typedef void entry(struct session *session, const struct request *request);
+
+static entry *const entries[METHOD_COUNT] = {
+#define METHOD_IN(id, name, kind, states, doc) [METHOD_##id] = method_##id,
+#define METHOD_OUT(id, name, kind, doc)
+#include "protocol/methods.def"
+#undef METHOD_IN
+#undef METHOD_OUT
+};
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+/* The one way out of the daemon. */
+static void send_body(struct session *session, struct buffer *body)
+{
+    struct buffer frame = BUFFER_EMPTY;
+    size_t length;
+    char *bytes;
+
+    if (session->over || !session->channel)
+        return;
+    if (body->failed || frame_write(&frame, body->data, body->length) < 0) {
+        log_line(LOG_ERROR, "session %llu: a message could not be made", (unsigned long long)session->id);
+        buffer_release(&frame);
+        session_end(session, 1, false);
+        return;
+    }
+    bytes = buffer_take(&frame, &length);
+    if (!channel_send(session->channel, bytes, length)) {
+        log_line(LOG_WARNING, "session %llu: the client does not read; closed", (unsigned long long)session->id);
+        session_end(session, 1, false);
+    }
+}
+
+void session_notify(struct session *session, enum method_id method, struct json *params, bool optional)
+{
+    struct buffer body = BUFFER_EMPTY;
+
+    if (session->over || !session->channel ||
+        (optional && channel_queued(session->channel) > OPTIONAL_LIMIT)) {
+        json_free(params);
+        return;
+    }
+    rpc_write_notification(&body, method_name(method), params);
+    if (body.length == 0)
+        body.failed = true;
+    send_body(session, &body);
+    buffer_release(&body);
+}
+
+void session_ask(struct session *session, enum method_id method, struct json *params, session_reply *function,
+                 void *state)
+{
+    struct buffer body = BUFFER_EMPTY;
+
+    if (session->over || !session->channel) {
+        json_free(params);
+        function(session, state, NULL, NULL);
+        return;
+    }
+    session->asked = memory_grow(session->asked, session->asked_count, sizeof *session->asked);
+    session->asked[session->asked_count++] =
+        (struct session_asked){++session->last_request, function, state};
+    rpc_write_request(&body, session->last_request, method_name(method), params);
+    if (body.length == 0)
+        body.failed = true;
+    send_body(session, &body);
+    buffer_release(&body);
+}
+
+struct session *session_find(struct server *server, uint64_t id)
+{
+    for (struct session *session = server->sessions; session; session = session->next)
+        if (session->id == id)
+            return session;
+    return NULL;
+}
+
+struct session *answer_session(struct server *server, struct answer answer)
+{
+    struct session *session = session_find(server, answer.session);
+
+    return session && !session->over && rpc_registry_find(&session->registry, answer.ticket) ? session : NULL;
+}
+
+bool answer_open(struct server *server, struct answer answer)
+{
+    return answer_session(server, answer) != NULL;
+}
+
+void answer_result(struct server *server, struct answer answer, struct json *result)
+{
+    struct session *session = answer_session(server, answer);
+    struct buffer body = BUFFER_EMPTY;
+    int rc;
+
+    if (!session) {
+        json_free(result);
+        return;
+    }
+    rc = rpc_registry_answer_result(&session->registry, answer.ticket, result, &body);
+    if (rc < 0)
+        body.failed = true;
+    send_body(session, &body);
+    buffer_release(&body);
+}
+
+void answer_error(struct server *server, struct answer answer, int code, const char *format, ...)
+{
+    struct session *session = answer_session(server, answer);
+    struct buffer body = BUFFER_EMPTY;
+    char message[512];
+    va_list arguments;
+
+    if (!session)
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    if (rpc_registry_answer_error(&session->registry, answer.ticket, code, message, NULL, &body) < 0)
+        body.failed = true;
+    send_body(session, &body);
+    buffer_release(&body);
+}
+
+/* For what never became a request. */
+static void refuse(struct session *session, const char *id, int code, const char *message)
+{
+    struct buffer body = BUFFER_EMPTY;
+
+    if (rpc_write_error(&body, id, code, message, NULL) < 0)
+        body.failed = true;
+    send_body(session, &body);
+    buffer_release(&body);
+}
+
+/* --- receiving ------------------------------------------------------------------------------ */
+
+static void handle_response(struct session *session, const struct rpc_message *message)
+{
+    int64_t id;
+
+    if (!rpc_message_number(message, &id))
+        return;
+    for (size_t i = 0; i < session->asked_count; i++) {
+        struct session_asked asked = session->asked[i];
+
+        if (asked.id != id)
+            continue;
+        session->asked[i] = session->asked[--session->asked_count];
+        asked.function(session, asked.state, message->result, message->error);
+        return;
+    }
+}
+
+static void handle_call(struct session *session, const struct rpc_message *message, const char *text)
+{
+    struct request request = {.params = message->params, .message = message, .text = text};
+    const struct method *method;
+    int rc = method_admit(session->state, message, &method);
+
+    if (rc == METHOD_DROP)
+        return;
+    if (rc < 0) {
+        refuse(session, message->id, rc, rpc_code_text(rc));
+        return;
+    }
+    if (message->kind == RPC_REQUEST) {
+        request.answer.session = session->id;
+        rc = rpc_registry_open(&session->registry, message->id, method->name, NULL, &request.answer.ticket);
+        if (rc < 0) {
+            refuse(session, message->id, rc == -EEXIST ? RPC_INVALID_REQUEST : RPC_REQUEST_FAILED,
+                   rc == -EEXIST ? "a request with this id is open" : "too many requests are open");
+            return;
+        }
+    }
+    entries[method->id](session, &request);
+}
+
+static void handle(struct session *session, const struct frame *frame)
+{
+    struct rpc_message message;
+
+    if (rpc_message_read(&message, frame->body, frame->length) < 0) {
+        log_line(LOG_ERROR, "out of memory while reading a message");
+        session_end(session, 1, false);
+        return;
+    }
+    switch (message.kind) {
+    case RPC_REQUEST:
+    case RPC_NOTIFICATION:
+        handle_call(session, &message, frame->body);
+        break;
+    case RPC_RESPONSE:
+        handle_response(session, &message);
+        break;
+    case RPC_INVALID:
+        log_line(LOG_WARNING, "session %llu: %s", (unsigned long long)session->id, message.reason);
+        if (message.answer)
+            refuse(session, message.id, message.code, message.reason);
+        break;
+    }
+    rpc_message_release(&message);
+}
+
+static void received(void *state, const char *bytes, size_t length)
+{
+    struct session *session = state;
+    struct frame frame;
+    int rc = frame_reader_feed(&session->reader, bytes, length);
+
+    while (rc >= 0 && !session->over && (rc = frame_reader_next(&session->reader, &frame)) > 0)
+        handle(session, &frame);
+    if (rc < 0 && !session->over) {
+        const char *reason = rc == -ENOMEM ? "out of memory" : frame_error_text(rc);
+
+        log_line(LOG_WARNING, "session %llu: %s", (unsigned long long)session->id, reason);
+        refuse(session, "null", RPC_PARSE_ERROR, reason);
+        session_end(session, 1, true);
+    }
+}
+
+static void ended(void *state, int error)
+{
+    struct session *session = state;
+
+    if (frame_reader_pending(&session->reader))
+        log_line(LOG_WARNING, "session %llu: the input ended within a message", (unsigned long long)session->id);
+    if (error)
+        log_line(LOG_INFO, "session %llu: %s", (unsigned long long)session->id, strerror(-error));
+    session_end(session, session->state == METHOD_SHUT_DOWN ? 0 : 1, error == 0);
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+static void closed(void *state)
+{
+    struct session *session = state;
+    struct server *server = session->server;
+    struct session **at = &server->sessions;
+    bool stdio = session->stdio;
+    int exit_code = session->exit_code;
+
+    while (*at != session)
+        at = &(*at)->next;
+    *at = session->next;
+    frame_reader_release(&session->reader);
+    rpc_registry_release(&session->registry);
+    free(session->asked);
+    free(session->roots);
+    free(session);
+    server_session_closed(server, stdio, exit_code);
+}
+
+struct session *session_new(struct server *server, int input, int output, bool stdio, int *error)
+{
+    struct session *session = memory_new(sizeof *session);
+    const struct channel_events events = {
+        .state = session, .received = received, .ended = ended, .closed = closed};
+
+    session->server = server;
+    session->id = ++server->last_session;
+    session->stdio = stdio;
+    session->state = METHOD_NEW;
+    frame_reader_init(&session->reader);
+    rpc_registry_init(&session->registry);
+    session->channel = channel_new(server->loop, input, output, &events, error);
+    if (!session->channel) {
+        free(session);
+        return NULL;
+    }
+    session->next = server->sessions;
+    server->sessions = session;
+    *error = channel_start(session->channel);
+    if (*error < 0)
+        session_end(session, 1, false);
+    return session;
+}
+
+void session_end(struct session *session, int exit_code, bool flush)
+{
+    struct document *document;
+
+    if (session->over)
+        return;
+    session->over = true;
+    session->exit_code = exit_code;
+    for (size_t i = 0; i < session->asked_count; i++)
+        session->asked[i].function(session, session->asked[i].state, NULL, NULL);
+    session->asked_count = 0;
+    progress_forget(session);
+    publish_forget(session);
+    parent_forget(session);
+    while ((document = documents_of(&session->server->documents, session->id))) {
+        char *path = memory_text(document->path);
+
+        documents_close(&session->server->documents, document);
+        if (path)
+            workspace_edited(session->server->workspace, path);
+        free(path);
+    }
+    for (size_t i = 0; i < session->root_count; i++) {
+        workspace_remove_root(session->server->workspace, session->roots[i]);
+        free(session->roots[i]);
+    }
+    session->root_count = 0;
+    channel_close(session->channel, flush);
+}
+
+static char *root_of(const char *uri)
+{
+    char *path = NULL, *canonical;
+
+    if (!uri || uri_to_path(uri, &path) < 0)
+        return NULL;
+    canonical = path_canonical(path);
+    free(path);
+    return canonical;
+}
+
+void session_add_root(struct session *session, const char *uri)
+{
+    char *path = root_of(uri);
+
+    for (size_t i = 0; path && i < session->root_count; i++)
+        if (strcmp(session->roots[i], path) == 0) {
+            free(path);
+            return;
+        }
+    if (!path)
+        return;
+    session->roots = memory_grow(session->roots, session->root_count, sizeof *session->roots);
+    session->roots[session->root_count++] = path;
+    if (session->ready)
+        workspace_add_root(session->server->workspace, path);
+}
+
+void session_remove_root(struct session *session, const char *uri)
+{
+    char *path = root_of(uri);
+
+    for (size_t i = 0; path && i < session->root_count; i++)
+        if (strcmp(session->roots[i], path) == 0) {
+            free(session->roots[i]);
+            session->roots[i] = session->roots[--session->root_count];
+            if (session->ready)
+                workspace_remove_root(session->server->workspace, path);
+            break;
+        }
+    free(path);
+}

@@ -1,0 +1,97 @@
+#ifndef DAEMON_SERVER_SESSION_H
+#define DAEMON_SERVER_SESSION_H
+/*
+ * One connection: its state, what its client can do, the requests that are open. Loop thread.
+ *
+ * A method's entry handles one message. A request that needs time is answered later, through a `struct answer`: two
+ * numbers, so that nothing dangles when the request was cancelled or the connection has gone.
+ */
+#include "daemon/server/table.h"
+#include "protocol/frame.h"
+#include "protocol/lsp.h"
+#include "protocol/methods.h"
+#include "protocol/rpc.h"
+
+struct server;
+struct channel;
+
+struct answer {
+    uint64_t session, ticket;
+};
+
+struct request {
+    const struct json *params;
+    const struct rpc_message *message;
+    const char *text; /* of the body */
+    struct answer answer; /* of requests */
+};
+
+/* The answer to a request of ours: result or error, both borrowed; both NULL where the session ended first. */
+struct session;
+typedef void session_reply(struct session *session, void *state, const struct json *result,
+                           const struct json *error);
+
+struct session {
+    struct session *next;
+    uint64_t id;
+    struct server *server;
+    struct channel *channel; /* NULL once it is closed */
+    bool stdio;
+    enum method_state state;
+    bool editor; /* began with initialize */
+    bool ready;  /* said initialized */
+    bool over;   /* closing: nothing is handled any more */
+    int exit_code;
+    struct frame_reader reader;
+    struct rpc_registry registry;
+
+    enum lsp_encoding encoding;
+    bool related_information, pull, work_done_progress, version_support;
+    char **roots; /* folders that the session wants watched */
+    size_t root_count;
+    struct table published; /* of publish.c */
+    bool refreshing, refresh_again;
+    struct session_progress *progress; /* of progress.c */
+    struct parent *parent;
+    struct pull *pulls; /* of language/diagnostics.c: what was asked and is not answered */
+
+    int64_t last_request;
+    struct session_asked {
+        int64_t id;
+        session_reply *function;
+        void *state;
+    } *asked;
+    size_t asked_count;
+};
+
+/* Takes both descriptors. NULL with a negative error code. */
+struct session *session_new(struct server *server, int input, int output, bool stdio, int *error);
+/* Ends it: what is open is forgotten, what was sent is flushed. */
+void session_end(struct session *session, int exit_code, bool flush);
+struct session *session_find(struct server *server, uint64_t id);
+
+/* An optional message is dropped where the client is slow. params are taken. */
+void session_notify(struct session *session, enum method_id method, struct json *params, bool optional);
+void session_ask(struct session *session, enum method_id method, struct json *params, session_reply *function,
+                 void *state);
+
+/* Answers, once; where the request is not open any more this does nothing. result is taken; NULL: null. */
+void answer_result(struct server *server, struct answer answer, struct json *result);
+void answer_error(struct server *server, struct answer answer, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Whether somebody still waits for it. */
+bool answer_open(struct server *server, struct answer answer);
+struct session *answer_session(struct server *server, struct answer answer);
+
+void session_add_root(struct session *session, const char *uri);
+void session_remove_root(struct session *session, const char *uri);
+
+/* The entries of the method table: one function a row. */
+#define METHOD_IN(id, name, kind, states, doc)                                                                         \
+    void method_##id(struct session *session, const struct request *request);
+#define METHOD_OUT(id, name, kind, doc)
+#include "protocol/methods.def"
+#undef METHOD_IN
+#undef METHOD_OUT
+
+#endif

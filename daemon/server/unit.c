@@ -1,0 +1,306 @@
+#include "daemon/server/workspace.h"
+
+#include "daemon/server/log.h"
+#include "daemon/server/memory.h"
+#include "daemon/server/path.h"
+#include "daemon/server/progress.h"
+#include "daemon/server/publish.h"
+#include "daemon/server/server.h"
+#include "daemon/server/settle.h"
+#include "daemon/server/write.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct compile_work {
+    struct job job;
+    struct unit *unit; /* NULL: the unit is gone, or newer work has taken over */
+    struct server *server;
+    struct script *script;
+    int number;
+    bool keep;
+    atomic_bool *cancel; /* the outcome's, where that keeps the compile */
+    struct outcome *outcome;
+    bool written;
+};
+
+struct write_work {
+    struct job job;
+    struct unit *unit; /* NULL: the unit is gone */
+    struct server *server;
+    struct outcome *outcome; /* owns the compile; only that part is used */
+    char *folder, *stem;
+    bool with_text;
+    struct hash fingerprint;
+    struct write_result result;
+};
+
+struct unit *unit_new(struct member *member, int number)
+{
+    struct unit *unit = memory_new(sizeof *unit);
+
+    unit->id = ++member->workspace->last_id;
+    unit->member = member;
+    unit->number = number;
+    unit->revision = 1;
+    return unit;
+}
+
+void unit_free(struct unit *unit)
+{
+    if (unit->compiling) {
+        unit->compiling->unit = NULL;
+        jobs_cancel(&unit->compiling->job);
+    }
+    /* What is being written is written to its end: half a set of files helps nobody. */
+    if (unit->writing)
+        unit->writing->unit = NULL;
+    outcome_free(unit->outcome);
+    free(unit);
+}
+
+bool unit_at_rest(const struct unit *unit)
+{
+    if (unit->writing)
+        return false;
+    /* What is shown while somebody keeps writing is the last complete state; that is all there is to wait for. */
+    if (unit->written_since_ms)
+        return unit->written_long;
+    return !unit->compiling && unit->current == unit->revision;
+}
+
+bool unit_uses_model(const struct unit *unit, const char *path, int *model)
+{
+    const struct script_unit *row;
+
+    if (!unit->member->script)
+        return false;
+    row = &unit->member->script->units[unit->number];
+    for (int i = 0; i < row->options.model_count; i++)
+        if (strcmp(row->options.models[i], path) == 0) {
+            if (model)
+                *model = i;
+            return true;
+        }
+    return false;
+}
+
+bool unit_generates(const struct unit *unit, const char *path)
+{
+    const struct member *member = unit->member;
+    const char *name = path_name(path), *last;
+    const struct script_unit *row;
+
+    if (member->kind != MEMBER_SCRIPT || !member->script)
+        return false;
+    last = path_name(member->path);
+    if (name - path != last - member->path || strncmp(path, member->path, (size_t)(name - path)) != 0)
+        return false;
+    row = &member->script->units[unit->number];
+    return strcmp(name, row->file) == 0 || write_is_asset(row->options.file_stem, name);
+}
+
+/* --- compiling ------------------------------------------------------------------------------ */
+
+static void compile_run_job(struct job *job)
+{
+    struct compile_work *work = (struct compile_work *)job;
+
+    cache_begin(work->server->cache);
+    work->outcome = outcome_new(work->script, work->number, &work->server->compile_cache.base,
+                                &work->cancel, work->keep, &work->written);
+    cache_commit(work->server->cache);
+}
+
+static void adopt(struct unit *unit, struct compile_work *work)
+{
+    struct outcome *outcome = work->outcome;
+
+    work->outcome = NULL;
+    if (outcome->status == COMPILE_FAILED)
+        log_line(LOG_ERROR, "%s: %s", work->script->path, outcome->why);
+    outcome_free(unit->outcome);
+    unit->outcome = outcome;
+    unit->current = work->job.revision;
+    unit->written_since_ms = 0;
+    unit->written_long = false;
+}
+
+static void compile_done(struct job *job)
+{
+    struct compile_work *work = (struct compile_work *)job;
+    struct unit *unit = work->unit;
+    struct member *member = unit ? unit->member : NULL;
+
+    work->server->workspace->compiles++;
+    work->server->workspace->done++;
+    if (unit) {
+        unit->compiling = NULL;
+        if (job_cancelled(job)) {
+            ;
+        } else if (work->written) {
+            if (!unit->written_since_ms)
+                unit->written_since_ms = workspace_now_ms(member->workspace);
+            workspace_tick_soon(member->workspace);
+        } else if (work->outcome) {
+            adopt(unit, work);
+            unit_write(unit);
+        } else {
+            log_line(LOG_ERROR, "%s: out of memory while compiling", work->script->path);
+            unit->current = job->revision;
+        }
+        member_touch(member);
+    }
+    outcome_free(work->outcome);
+    free(work->cancel);
+    script_release(work->script);
+    free(work);
+    if (member)
+        member_settle(member);
+}
+
+void unit_start(struct unit *unit, enum job_priority priority)
+{
+    struct member *member = unit->member;
+    struct compile_work *work;
+
+    if (!member->script || member->workspace->leaving)
+        return;
+    if (member->waiter_count)
+        priority = JOB_INTERACTIVE;
+    if (unit->compiling && unit->compiling->job.revision == unit->revision) {
+        jobs_raise(&unit->compiling->job, priority);
+        return;
+    }
+    if (unit->current == unit->revision)
+        return;
+    work = memory_new(sizeof *work);
+    work->job.run = compile_run_job;
+    work->job.done = compile_done;
+    work->job.priority = priority;
+    work->job.subject = unit->id;
+    work->job.revision = unit->revision;
+    work->unit = unit;
+    work->server = member->workspace->server;
+    work->script = script_hold(member->script);
+    work->number = unit->number;
+    work->cancel = memory_new(sizeof *work->cancel);
+    work->job.also = work->cancel;
+    work->keep = member->kind == MEMBER_SCRIPT && !member->script->units[unit->number].blocked;
+    if (unit->compiling)
+        unit->compiling->unit = NULL;
+    unit->compiling = work;
+    if (member->busy_since_ms == 0)
+        member->busy_since_ms = workspace_now_ms(member->workspace);
+    jobs_submit(member->workspace->server->jobs, &work->job);
+    progress_wake(member->workspace->server->progress);
+}
+
+void unit_outdate(struct unit *unit, enum job_priority priority)
+{
+    unit->revision++;
+    unit_start(unit, priority);
+}
+
+void unit_tick(struct unit *unit, int64_t now_ms)
+{
+    if (!unit->written_since_ms)
+        return;
+    if (!unit->written_long && now_ms - unit->written_since_ms >= SETTLE_LIMIT_MS) {
+        unit->written_long = true;
+        member_touch(unit->member);
+    }
+    unit_start(unit, JOB_BACKGROUND);
+}
+
+/* --- writing -------------------------------------------------------------------------------- */
+
+static void write_run(struct job *job)
+{
+    struct write_work *work = (struct write_work *)job;
+    const struct write_order order = {
+        .compile = work->outcome->compile,
+        .folder = work->folder,
+        .stem = work->stem,
+        .with_source = work->with_text,
+        .cache = work->server->cache,
+        .watch = work->server->watch,
+        .cancel = &job->cancel,
+    };
+
+    write_files(&order, &work->result);
+}
+
+static void write_done(struct job *job)
+{
+    struct write_work *work = (struct write_work *)job;
+    struct unit *unit = work->unit;
+    struct member *member = unit ? unit->member : NULL;
+    const struct write_result *result = &work->result;
+
+    for (size_t i = 0; i < result->count; i++)
+        log_line(LOG_INFO, "wrote %s", result->files[i]);
+    if (unit) {
+        unit->writing = NULL;
+        unit->write_failed = result->error < 0 && !job_cancelled(job);
+        if (unit->write_failed)
+            server_warn(work->server, "%s cannot be written: %s", result->failed ? result->failed : work->folder,
+                        strerror(-result->error));
+        else if (!job_cancelled(job) &&
+                 (result->count || !hash_equal(unit->told, work->fingerprint))) {
+            unit->told = work->fingerprint;
+            publish_generated(work->server->publish, member->path, result->files, result->count, work->fingerprint);
+        }
+        unit_write(unit); /* what came meanwhile */
+    }
+    write_result_release(&work->result);
+    outcome_free(work->outcome);
+    free(work->folder);
+    free(work->stem);
+    free(work);
+    if (member)
+        member_settle(member);
+}
+
+void unit_write(struct unit *unit)
+{
+    struct member *member = unit->member;
+    const struct script_unit *row;
+    struct write_work *work;
+
+    if (!unit->outcome || !unit->outcome->compile || member->workspace->leaving)
+        return;
+    if (unit->writing) {
+        jobs_cancel(&unit->writing->job);
+        return;
+    }
+    row = &member->script->units[unit->number];
+    if (row->blocked || !member->saved) {
+        /* It would be a file for a text that the user has not saved. The compile is cheap to repeat from the cache,
+         * and dear to keep. */
+        outcome_drop_compile(unit->outcome);
+        unit->unwritten = !member->saved;
+        return;
+    }
+    work = memory_new(sizeof *work);
+    work->job.run = write_run;
+    work->job.done = write_done;
+    work->job.priority = JOB_FILE;
+    work->unit = unit;
+    work->server = member->workspace->server;
+    work->folder = path_folder(member->path);
+    work->stem = memory_text(row->options.file_stem);
+    work->with_text = member_writable(member);
+    work->fingerprint = unit->outcome->fingerprint;
+    work->outcome = memory_new(sizeof *work->outcome);
+    work->outcome->compile = unit->outcome->compile;
+    work->outcome->kept = unit->outcome->kept;
+    work->outcome->cancel = work->job.also = unit->outcome->cancel;
+    unit->outcome->compile = NULL;
+    unit->outcome->kept = NULL;
+    unit->outcome->cancel = NULL;
+    unit->unwritten = false;
+    unit->writing = work;
+    jobs_submit(member->workspace->server->jobs, &work->job);
+    progress_wake(member->workspace->server->progress);
+}

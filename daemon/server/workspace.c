@@ -1,0 +1,660 @@
+#include "daemon/server/workspace.h"
+
+#include "daemon/server/log.h"
+#include "daemon/server/memory.h"
+#include "daemon/server/path.h"
+#include "daemon/server/progress.h"
+#include "daemon/server/publish.h"
+#include "daemon/server/scan.h"
+#include "daemon/server/server.h"
+#include "daemon/server/write.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uv.h>
+
+#define TICK_MS 200
+#define MISSING_TICKS 10 /* a root that is not there is looked for every 2 s */
+#define LOOSE_LIMIT 256
+#define RESTORE_MS 5000 /* two daemons of different versions must not fight over a file */
+
+struct workspace_timer {
+    uv_timer_t handle;
+    unsigned ticks;
+};
+
+struct scan_work {
+    struct job job;
+    struct server *server;
+    char *folder;
+    bool everything; /* changes were lost: what is known below the folder is looked at again */
+    bool missing;
+    struct scan scan;
+};
+
+int64_t workspace_now_ms(const struct workspace *workspace)
+{
+    return (int64_t)uv_now(workspace->server->loop) + 1; /* 0 means never */
+}
+
+static void tick(uv_timer_t *handle);
+
+struct workspace *workspace_new(struct server *server)
+{
+    struct workspace *workspace = memory_new(sizeof *workspace);
+
+    workspace->server = server;
+    workspace->timer = memory_new(sizeof *workspace->timer);
+    uv_timer_init(server->loop, &workspace->timer->handle);
+    workspace->timer->handle.data = workspace;
+    uv_unref((uv_handle_t *)&workspace->timer->handle);
+    return workspace;
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+struct member *workspace_each(const struct workspace *workspace, size_t *at)
+{
+    void *member;
+
+    return table_each(&workspace->members, at, NULL, &member) ? member : NULL;
+}
+
+void workspace_free(struct workspace *workspace)
+{
+    struct member *member;
+    size_t at = 0;
+
+    if (!workspace)
+        return;
+    workspace->leaving = true;
+    while ((member = workspace_each(workspace, &at)))
+        member_free(member);
+    table_release(&workspace->members);
+    table_release(&workspace->models);
+    for (size_t i = 0; i < workspace->root_count; i++)
+        free(workspace->roots[i].path);
+    free(workspace->roots);
+    uv_close((uv_handle_t *)&workspace->timer->handle, timer_closed);
+    free(workspace);
+}
+
+struct member *workspace_find(const struct workspace *workspace, const char *path)
+{
+    return table_get(&workspace->members, path);
+}
+
+/* --- roots ---------------------------------------------------------------------------------- */
+
+bool workspace_in_roots(const struct workspace *workspace, const char *path)
+{
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (path_inside(workspace->roots[i].path, path))
+            return true;
+    return false;
+}
+
+size_t workspace_root_count(const struct workspace *workspace)
+{
+    return workspace->root_count;
+}
+
+const char *workspace_root(const struct workspace *workspace, size_t index)
+{
+    return workspace->roots[index].path;
+}
+
+static struct root *find_root(struct workspace *workspace, const char *path)
+{
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (strcmp(workspace->roots[i].path, path) == 0)
+            return &workspace->roots[i];
+    return NULL;
+}
+
+static void scan_start(struct workspace *workspace, const char *folder, bool everything);
+
+/* A root is a folder, whatever links lead to it. */
+static char *root_path(const char *path)
+{
+    char *resolved = realpath(path, NULL);
+
+    return resolved ? resolved : path_canonical(path);
+}
+
+void workspace_add_root(struct workspace *workspace, const char *path)
+{
+    char *canonical = root_path(path);
+    struct root *root = find_root(workspace, canonical);
+
+    if (root) {
+        root->count++;
+        free(canonical);
+        return;
+    }
+    workspace->roots = memory_grow(workspace->roots, workspace->root_count, sizeof *workspace->roots);
+    workspace->roots[workspace->root_count++] = (struct root){.path = canonical, .count = 1};
+    scan_start(workspace, canonical, false);
+}
+
+void workspace_remove_root(struct workspace *workspace, const char *path)
+{
+    char *canonical = root_path(path);
+    struct root *root = find_root(workspace, canonical);
+    struct member *member;
+    const char *key;
+    void *value;
+    size_t at = 0;
+
+    if (!root || --root->count)
+        goto out;
+    free(root->path);
+    *root = workspace->roots[--workspace->root_count];
+    if (workspace_in_roots(workspace, canonical))
+        goto out;
+    watch_remove(workspace->server->watch, canonical);
+    while (table_each(&workspace->models, &at, &key, &value))
+        if (!workspace_in_roots(workspace, key))
+            table_take(&workspace->models, key);
+    at = 0;
+    while ((member = workspace_each(workspace, &at)))
+        if (!member->loose && !member->waiter_count && !workspace_in_roots(workspace, member->path) &&
+            !documents_find_path(&workspace->server->documents, 0, member->path))
+            member_free(member);
+    /* What lies below and is a root of its own lost its watches with the rest. */
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (path_inside(canonical, workspace->roots[i].path))
+            scan_start(workspace, workspace->roots[i].path, true);
+    workspace_models_update(workspace);
+out:
+    free(canonical);
+}
+
+/* --- scanning ------------------------------------------------------------------------------- */
+
+static void scan_job(struct job *job)
+{
+    struct scan_work *work = (struct scan_work *)job;
+    struct stat status;
+
+    work->missing = stat(work->folder, &status) < 0 || !S_ISDIR(status.st_mode);
+    if (!work->missing)
+        scan_run(&work->scan, work->folder, work->server->watch, &job->cancel);
+}
+
+static bool among(char *const *list, size_t count, const char *path)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(list[middle], path);
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+static struct member *get_script(struct workspace *workspace, const char *path)
+{
+    struct member *member = workspace_find(workspace, path);
+
+    if (member && member->kind == MEMBER_MODEL)
+        return NULL;
+    return member ? member : member_new(workspace, MEMBER_SCRIPT, path);
+}
+
+static void take_scan(struct workspace *workspace, struct scan_work *work)
+{
+    const struct scan *scan = &work->scan;
+    struct member *member;
+    const char *key;
+    void *value;
+    size_t at = 0;
+
+    for (size_t i = 0; i < scan->script_count; i++) {
+        member = workspace_in_roots(workspace, scan->scripts[i]) ? get_script(workspace, scan->scripts[i]) : NULL;
+        if (member && !member->reading)
+            member_read(member, JOB_FILE);
+    }
+    for (size_t i = 0; i < scan->model_count; i++)
+        workspace_changed(workspace, scan->models[i]);
+    if (!work->everything)
+        return;
+    while ((member = workspace_each(workspace, &at))) {
+        if (!path_inside(work->folder, member->path))
+            continue;
+        if (member->kind == MEMBER_SCRIPT && !among(scan->scripts, scan->script_count, member->path))
+            member_read(member, JOB_FILE);
+        for (size_t u = 0; u < member->unit_count; u++)
+            unit_outdate(member->units[u], JOB_BACKGROUND);
+    }
+    at = 0;
+    while (table_each(&workspace->models, &at, &key, &value))
+        if (path_inside(work->folder, key) && !among(scan->models, scan->model_count, key))
+            table_take(&workspace->models, key);
+}
+
+static void scan_done(struct job *job)
+{
+    struct scan_work *work = (struct scan_work *)job;
+    struct workspace *workspace = work->server->workspace;
+    struct root *root = find_root(workspace, work->folder);
+
+    workspace->scanning--;
+    workspace->scans++;
+    if (root) {
+        root->missing = work->missing;
+        if (work->missing)
+            workspace_tick_soon(workspace);
+    }
+    if (work->scan.limit) {
+        workspace->unwatched++;
+        if (workspace->unwatched == 1)
+            server_warn(work->server, "%s: not all folders can be watched; raise %s", work->scan.unwatched,
+                        work->scan.limit == -ENOSPC ? "fs.inotify.max_user_watches"
+                                                    : "fs.inotify.max_user_instances");
+    }
+    if (!job_cancelled(job) && !workspace->leaving) {
+        log_line(LOG_INFO, "%s: %zu folders, %zu scripts, %zu models", work->folder, work->scan.folders,
+                 work->scan.script_count, work->scan.model_count);
+        take_scan(workspace, work);
+        workspace_models_update(workspace);
+    }
+    scan_release(&work->scan);
+    free(work->folder);
+    free(work);
+}
+
+static void scan_start(struct workspace *workspace, const char *folder, bool everything)
+{
+    struct scan_work *work = memory_new(sizeof *work);
+
+    work->job.run = scan_job;
+    work->job.done = scan_done;
+    work->job.priority = JOB_FILE;
+    work->server = workspace->server;
+    work->folder = memory_text(folder);
+    work->everything = everything;
+    workspace->scanning++;
+    jobs_submit(workspace->server->jobs, &work->job);
+    progress_wake(workspace->server->progress);
+}
+
+/* --- models that stand for themselves --------------------------------------------------------- */
+
+static bool named(const struct workspace *workspace, const char *path)
+{
+    struct member *member;
+    size_t at = 0;
+
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; member->kind == MEMBER_SCRIPT && u < member->unit_count; u++)
+            if (unit_uses_model(member->units[u], path, NULL))
+                return true;
+    return false;
+}
+
+void workspace_models_update(struct workspace *workspace)
+{
+    struct member *member;
+    const char *path;
+    void *value;
+    size_t at = 0;
+
+    /* Which models no script names is known once all scripts are. */
+    if (workspace->reading || workspace->scanning || workspace->leaving)
+        return;
+    while (table_each(&workspace->models, &at, &path, &value))
+        if (!workspace_find(workspace, path) && !named(workspace, path))
+            member_read(member_new(workspace, MEMBER_MODEL, path), JOB_BACKGROUND);
+    at = 0;
+    while ((member = workspace_each(workspace, &at)))
+        if (member->kind == MEMBER_MODEL && !member->waiter_count && !member->loose &&
+            (!table_get(&workspace->models, member->path) || named(workspace, member->path)))
+            member_free(member);
+}
+
+/* --- changes -------------------------------------------------------------------------------- */
+
+static bool is_temporary(const char *path)
+{
+    return strncmp(path_name(path), WRITE_TEMPORARY, strlen(WRITE_TEMPORARY)) == 0;
+}
+
+static bool unit_reads(const struct unit *unit, const char *path)
+{
+    if (unit_uses_model(unit, path, NULL))
+        return true;
+    return unit->outcome && snapshot_has(&unit->outcome->snapshot, path);
+}
+
+bool workspace_wanted(void *state, const char *path)
+{
+    const struct workspace *workspace = state;
+    struct member *member;
+    size_t at = 0;
+
+    if (is_temporary(path))
+        return false;
+    if (workspace_find(workspace, path))
+        return true;
+    if (path_ends(path, ".cs") || path_ends(path, ".onnx"))
+        return true;
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (unit_reads(member->units[u], path) || unit_generates(member->units[u], path))
+                return true;
+    return false;
+}
+
+static void restore(struct unit *unit)
+{
+    int64_t now = workspace_now_ms(unit->member->workspace);
+
+    if (unit->restored_ms && now - unit->restored_ms < RESTORE_MS) {
+        unit->restore = true;
+        workspace_tick_soon(unit->member->workspace);
+        return;
+    }
+    unit->restore = false;
+    unit->restored_ms = now;
+    unit_outdate(unit, JOB_BACKGROUND);
+}
+
+void workspace_changed(void *state, const char *path)
+{
+    struct workspace *workspace = state;
+    struct member *member;
+    struct stat status;
+    bool generated = false;
+    size_t at = 0;
+
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++) {
+            struct unit *unit = member->units[u];
+
+            if (unit_generates(unit, path)) {
+                generated = true;
+                restore(unit);
+            } else if (unit_reads(unit, path)) {
+                unit_outdate(unit, JOB_BACKGROUND);
+            }
+        }
+    member = workspace_find(workspace, path);
+    if (path_ends(path, ".onnx") && workspace_in_roots(workspace, path)) {
+        if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
+            table_put(&workspace->models, path, workspace);
+        else
+            table_take(&workspace->models, path);
+        workspace_models_update(workspace);
+    } else if (member && member->kind == MEMBER_SCRIPT) {
+        member_read(member, JOB_FILE);
+    } else if (!generated && path_ends(path, ".cs") && workspace_in_roots(workspace, path)) {
+        member_read(member_new(workspace, MEMBER_SCRIPT, path), JOB_FILE);
+    }
+}
+
+void workspace_folder_came(void *state, const char *folder)
+{
+    struct workspace *workspace = state;
+
+    if (path_name(folder)[0] != '.' && workspace_in_roots(workspace, folder))
+        scan_start(workspace, folder, false);
+}
+
+void workspace_folder_gone(void *state, const char *folder)
+{
+    struct workspace *workspace = state;
+    struct table gone = {NULL, 0, 0, 0};
+    struct member *member;
+    const char *path;
+    void *value;
+    size_t at = 0;
+
+    /* First which, then what to do about it: that changes the tables. */
+    while ((member = workspace_each(workspace, &at))) {
+        if (path_inside(folder, member->path))
+            table_put(&gone, member->path, workspace);
+        for (size_t u = 0; member->script && u < member->unit_count; u++) {
+            const struct compile_options *options = &member->script->units[member->units[u]->number].options;
+
+            for (int m = 0; m < options->model_count; m++)
+                if (path_inside(folder, options->models[m]))
+                    table_put(&gone, options->models[m], workspace);
+            for (size_t f = 0; member->units[u]->outcome && f < member->units[u]->outcome->snapshot.count; f++)
+                if (path_inside(folder, member->units[u]->outcome->snapshot.list[f].path))
+                    table_put(&gone, member->units[u]->outcome->snapshot.list[f].path, workspace);
+        }
+    }
+    at = 0;
+    while (table_each(&workspace->models, &at, &path, &value))
+        if (path_inside(folder, path))
+            table_put(&gone, path, workspace);
+    at = 0;
+    while (table_each(&gone, &at, &path, &value))
+        workspace_changed(workspace, path);
+    table_release(&gone);
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (path_inside(folder, workspace->roots[i].path)) {
+            workspace->roots[i].missing = true;
+            workspace_tick_soon(workspace);
+        }
+}
+
+void workspace_lost(void *state)
+{
+    struct workspace *workspace = state;
+
+    log_line(LOG_WARNING, "changes were lost; looking at everything again");
+    for (size_t i = 0; i < workspace->root_count; i++)
+        scan_start(workspace, workspace->roots[i].path, true);
+}
+
+void workspace_edited(struct workspace *workspace, const char *path)
+{
+    struct member *member;
+
+    if (!path_ends(path, ".cs")) {
+        publish_touch(workspace->server->publish, path);
+        return;
+    }
+    member = get_script(workspace, path);
+    if (member)
+        member_read(member, JOB_INTERACTIVE);
+}
+
+/* --- what comes round again ------------------------------------------------------------------- */
+
+/* What the last tick changed may be what somebody waits for. Waiters may bring members to an end, so the search begins
+ * anew after each. */
+static void settle_waiters(struct workspace *workspace)
+{
+    struct member *member;
+    bool found;
+
+    do {
+        size_t at = 0;
+
+        found = false;
+        while (!found && (member = workspace_each(workspace, &at)))
+            found = member->waiter_count && member_at_rest(member);
+        if (found)
+            member_settle(member);
+    } while (found);
+}
+
+static void tick(uv_timer_t *handle)
+{
+    struct workspace *workspace = handle->data;
+    int64_t now = workspace_now_ms(workspace);
+    bool more = false;
+    struct member *member;
+    size_t at = 0;
+
+    workspace->timer->ticks++;
+    while ((member = workspace_each(workspace, &at))) {
+        if (member->again)
+            member_read(member, JOB_FILE);
+        for (size_t u = 0; u < member->unit_count; u++)
+            unit_tick(member->units[u], now);
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (member->units[u]->restore)
+                restore(member->units[u]);
+        for (size_t u = 0; u < member->unit_count; u++)
+            more = more || member->units[u]->written_since_ms || member->units[u]->restore;
+        more = more || member->again;
+    }
+    settle_waiters(workspace);
+    for (size_t i = 0; i < workspace->root_count; i++) {
+        if (!workspace->roots[i].missing)
+            continue;
+        more = true;
+        if (workspace->timer->ticks % MISSING_TICKS == 0) {
+            workspace->roots[i].missing = false;
+            scan_start(workspace, workspace->roots[i].path, true);
+        }
+    }
+    if (more)
+        workspace_tick_soon(workspace);
+}
+
+void workspace_tick_soon(struct workspace *workspace)
+{
+    if (!uv_is_active((uv_handle_t *)&workspace->timer->handle) && !workspace->leaving)
+        uv_timer_start(&workspace->timer->handle, tick, TICK_MS, 0);
+}
+
+/* --- asking --------------------------------------------------------------------------------- */
+
+/* What was asked for once is kept, but not without end: the oldest goes first. */
+static void limit_loose(struct workspace *workspace)
+{
+    struct member *member, *oldest = NULL;
+    size_t count = 0, at = 0;
+
+    while ((member = workspace_each(workspace, &at))) {
+        if (!member->loose)
+            continue;
+        count++;
+        if (!member->waiter_count && (!oldest || member->id < oldest->id) &&
+            !documents_find_path(&workspace->server->documents, 0, member->path))
+            oldest = member;
+    }
+    if (count <= LOOSE_LIMIT || !oldest)
+        return;
+    oldest->loose = false;
+    if (!workspace_in_roots(workspace, oldest->path) || oldest->kind == MEMBER_MODEL)
+        member_free(oldest);
+}
+
+/* The first script, by path, that names the model. */
+static struct member *naming(const struct workspace *workspace, const char *path)
+{
+    struct member *member, *first = NULL;
+    size_t at = 0;
+
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; member->kind == MEMBER_SCRIPT && u < member->unit_count; u++)
+            if (unit_uses_model(member->units[u], path, NULL) &&
+                (!first || strcmp(member->path, first->path) < 0))
+                first = member;
+    return first;
+}
+
+void workspace_ensure(struct workspace *workspace, const char *path, member_waiter *waiter, void *state)
+{
+    struct member *member = workspace_find(workspace, path);
+
+    if (!member)
+        member = naming(workspace, path);
+    if (!member) {
+        member = member_new(workspace, path_ends(path, ".cs") ? MEMBER_SCRIPT : MEMBER_MODEL, path);
+        member->loose = true;
+        member_wait_for(member, waiter, state);
+        member_read(member, JOB_INTERACTIVE);
+        limit_loose(workspace);
+        return;
+    }
+    if (!workspace_in_roots(workspace, member->path))
+        member->loose = true;
+    member_wait_for(member, waiter, state);
+    if (member->reading)
+        jobs_raise((struct job *)member->reading, JOB_INTERACTIVE);
+    for (size_t u = 0; u < member->unit_count; u++)
+        if (member->units[u]->compiling)
+            jobs_raise((struct job *)member->units[u]->compiling, JOB_INTERACTIVE);
+    member_check(member);
+}
+
+void workspace_forget_waiter(struct workspace *workspace, void *state)
+{
+    struct member *member;
+    size_t at = 0;
+
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t i = 0; i < member->waiter_count;)
+            if (member->waiters[i].state == state)
+                member->waiters[i] = member->waiters[--member->waiter_count];
+            else
+                i++;
+}
+
+bool workspace_busy(const struct workspace *workspace)
+{
+    struct member *member;
+    size_t at = 0;
+
+    if (workspace->scanning || workspace->reading)
+        return true;
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (member->units[u]->compiling || member->units[u]->writing)
+                return true;
+    return false;
+}
+
+void workspace_answered_from_memory(struct workspace *workspace)
+{
+    workspace->from_memory++;
+}
+
+void workspace_count(const struct workspace *workspace, struct workspace_counts *counts)
+{
+    struct member *member;
+    size_t at = 0;
+
+    *counts = (struct workspace_counts){
+        .compiles = workspace->compiles,
+        .answers_from_memory = workspace->from_memory,
+        .folders_not_watched = workspace->unwatched,
+        .scans = workspace->scans,
+        .done = workspace->done,
+    };
+    while ((member = workspace_each(workspace, &at))) {
+        if (member->kind == MEMBER_SCRIPT)
+            counts->scripts++;
+        else
+            counts->models++;
+        for (size_t u = 0; u < member->unit_count; u++) {
+            const struct unit *unit = member->units[u];
+
+            counts->compiling += unit->compiling != NULL;
+            counts->being_written += unit->written_since_ms != 0;
+            if (!unit->outcome)
+                continue;
+            counts->ok += unit->outcome->status == COMPILE_OK;
+            counts->refused += unit->outcome->status == COMPILE_REFUSED;
+            counts->failed += unit->outcome->status == COMPILE_FAILED;
+        }
+    }
+}
