@@ -44,7 +44,8 @@ struct command_line {
 static void print_help(void)
 {
     printf("usage: onnxgpud [OPTION]…\n\n"
-           "Compiles the ONNX models that C# scripts name, in the background, and tells editors what is wrong.\n\n");
+           "Compiles the ONNX models that C# scripts name, in the background, and tells editors "
+           "what is wrong.\n\n");
     for (int i = 0; i < OPTION_COUNT; i++) {
         char left[64];
 
@@ -79,7 +80,8 @@ static int find_option(const char *argument, const char **value)
         *value = NULL;
         if (strcmp(argument, table[i].name) == 0)
             return i;
-        if (table[i].value && strncmp(argument, table[i].name, length) == 0 && argument[length] == '=') {
+        if (table[i].value && strncmp(argument, table[i].name, length) == 0 &&
+            argument[length] == '=') {
             *value = argument + length + 1;
             return i;
         }
@@ -145,7 +147,8 @@ static int apply(struct command_line *line, enum option option, const char *valu
         line->log_file = value;
         break;
     case OPTION_VERSION:
-        printf("onnxgpud %s (compiler %s, protocol %d)\n", ENDPOINT_BUILD, COMPILER_VERSION, ENDPOINT_PROTOCOL);
+        printf("onnxgpud %s (compiler %s, protocol %d)\n", ENDPOINT_BUILD, COMPILER_VERSION,
+               ENDPOINT_PROTOCOL);
         line->leave = true;
         break;
     case OPTION_HELP:
@@ -181,7 +184,8 @@ static int parse(struct command_line *line, int argc, char **argv)
 }
 
 /*
- * Standard output belongs to the protocol: whatever else in the process prints goes to standard error from here on.
+ * Standard output belongs to the protocol: whatever else in the process prints goes to standard
+ * error from here on.
  */
 static int take_standard_streams(struct server_options *server)
 {
@@ -194,7 +198,8 @@ static int take_standard_streams(struct server_options *server)
     return open("/dev/null", O_RDONLY) < 0 ? -errno : 0;
 }
 
-/* Descriptors 0 to 2 that the caller closed would be given to files that are no place for messages. */
+/* Descriptors 0 to 2 that the caller closed would be given to files that are no place for messages.
+ */
 static void fill_standard_streams(void)
 {
     int descriptor;
@@ -216,7 +221,9 @@ static int default_jobs(void)
 int main(int argc, char **argv)
 {
     struct command_line line = {
-        .server = {.write = true, .cache_limit = (uint64_t)CACHE_LIMIT_MIB << 20, .idle_exit = IDLE_EXIT_S},
+        .server = {.write = true,
+                   .cache_limit = (uint64_t)CACHE_LIMIT_MIB << 20,
+                   .idle_exit = IDLE_EXIT_S},
         .level = LOG_WARNING,
     };
     struct server_options *server = &line.server;

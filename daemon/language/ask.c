@@ -13,7 +13,8 @@ char *ask_path(struct session *session, const struct request *request, const cha
 
     if (rc < 0) {
         answer_error(session->server, request->answer, RPC_INVALID_PARAMS,
-                     rc == -EPROTONOSUPPORT ? "the URI is not that of a file" : "a file URI is needed");
+                     rc == -EPROTONOSUPPORT ? "the URI is not that of a file"
+                                            : "a file URI is needed");
         return NULL;
     }
     canonical = path_canonical(path);
@@ -45,6 +46,6 @@ struct report_options ask_options(const struct question *question)
 
     if (!session)
         return (struct report_options){LSP_UTF16, false, 0};
-    return (struct report_options){session->encoding, session->related_information || !session->editor,
-                                   session->id};
+    return (struct report_options){session->encoding,
+                                   session->related_information || !session->editor, session->id};
 }

@@ -15,7 +15,8 @@ struct question {
     void (*release)(struct question *question); /* of what a larger struct holds; may be NULL */
 };
 
-/* The canonical path of the file that a URI names; NULL, and the request is answered with an error. */
+/* The canonical path of the file that a URI names; NULL, and the request is answered with an error.
+ */
 char *ask_path(struct session *session, const struct request *request, const char *uri);
 /* Takes question, which lies on the heap, its path set. */
 void ask(struct session *session, const struct request *request, struct question *question);

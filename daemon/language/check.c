@@ -9,8 +9,10 @@ static void reply(struct question *question, struct member *member)
     struct json *result;
 
     if (!member || !member->script ||
-        (member->kind == MEMBER_SCRIPT && member->version < 0 && member->disk.count && !member->disk.list[0].exists)) {
-        answer_error(question->server, question->answer, RPC_REQUEST_FAILED, "there is no such file");
+        (member->kind == MEMBER_SCRIPT && member->version < 0 && member->disk.count &&
+         !member->disk.list[0].exists)) {
+        answer_error(question->server, question->answer, RPC_REQUEST_FAILED,
+                     "there is no such file");
         return;
     }
     result = json_new_object();

@@ -25,7 +25,8 @@ static void name_result(const struct json *diagnostics, char name[33])
     hasher_init(&hasher);
     hasher_add(&hasher, text.data ? text.data : "", text.length);
     hash = hasher_finish(&hasher);
-    snprintf(name, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+    snprintf(name, 33, "%016llx%016llx", (unsigned long long)hash.high,
+             (unsigned long long)hash.low);
     buffer_release(&text);
 }
 
@@ -39,7 +40,8 @@ static void reply(struct question *question, struct member *member)
 
     if (!session)
         return;
-    diagnostics = member ? report_file(member->workspace, question->path, &options) : json_new_array();
+    diagnostics =
+        member ? report_file(member->workspace, question->path, &options) : json_new_array();
     publish_pulled(session, question->path, diagnostics);
     name_result(diagnostics, name);
     report = json_new_object();
@@ -71,7 +73,8 @@ void pull_content_modified(struct session *session, const char *path)
 {
     for (const struct pull *pull = session->pulls; pull && !session->over; pull = pull->next)
         if (strcmp(pull->question.path, path) == 0)
-            answer_error(session->server, pull->question.answer, RPC_CONTENT_MODIFIED, "the document has changed");
+            answer_error(session->server, pull->question.answer, RPC_CONTENT_MODIFIED,
+                         "the document has changed");
 }
 
 /* textDocument/diagnostic: all diagnostics of one document, when the client asks. */

@@ -20,7 +20,8 @@ struct generate {
 
 static void print_hash(struct hash hash, char text[33])
 {
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high,
+             (unsigned long long)hash.low);
 }
 
 static bool concerns(const struct script *script, const struct script_problem *problem, int number)
@@ -30,7 +31,8 @@ static bool concerns(const struct script *script, const struct script_problem *p
 }
 
 /* The outcome's own, where the script adds nothing to it. */
-static struct hash fingerprint(const struct script *script, int number, const struct outcome *outcome)
+static struct hash fingerprint(const struct script *script, int number,
+                               const struct outcome *outcome)
 {
     struct hasher hasher;
     bool plain = true;
@@ -45,8 +47,8 @@ static struct hash fingerprint(const struct script *script, int number, const st
     return plain ? outcome->fingerprint : hasher_finish(&hasher);
 }
 
-static void answer(struct question *question, const char *known, const struct script *script, int number,
-                   const struct outcome *outcome, struct json *diagnostics)
+static void answer(struct question *question, const char *known, const struct script *script,
+                   int number, const struct outcome *outcome, struct json *diagnostics)
 {
     struct json *result = json_new_object(), *sources, *assets;
     char print[33], *folder;
@@ -85,11 +87,12 @@ static void answer(struct question *question, const char *known, const struct sc
     answer_result(question->server, question->answer, result);
 }
 
-/* --- an attribute that the script, as it is known here, does not have -------------------------- */
+/* --- an attribute that the script, as it is known here, does not have --------------------------
+ */
 
 /*
- * The caller reads a newer text than the disk holds, or a class that lies elsewhere. What it asks for is compiled all
- * the same: as the script would be that says just that.
+ * The caller reads a newer text than the disk holds, or a class that lies elsewhere. What it asks
+ * for is compiled all the same: as the script would be that says just that.
  */
 struct once {
     struct job job;
@@ -108,7 +111,8 @@ static void once_run(struct job *job)
     struct write_result result;
     bool written = false;
 
-    once->outcome = outcome_new(once->script, 0, &once->server->compile_cache.base, &once->cancel, true, &written);
+    once->outcome = outcome_new(once->script, 0, &once->server->compile_cache.base, &once->cancel,
+                                true, &written);
     if (once->outcome && once->outcome->compile) {
         char *folder = path_folder(once->script->path);
         const struct write_order order = {
@@ -134,11 +138,14 @@ static void once_done(struct job *job)
     const struct report_options options = ask_options(&question);
 
     if (once->outcome) {
-        struct member member = {.kind = MEMBER_SCRIPT, .workspace = once->server->workspace, .script = once->script,
+        struct member member = {.kind = MEMBER_SCRIPT,
+                                .workspace = once->server->workspace,
+                                .script = once->script,
                                 .path = once->script->path};
         struct unit unit = {.member = &member, .outcome = once->outcome};
 
-        answer(&question, once->known, once->script, 0, once->outcome, report_unit(&unit, &options));
+        answer(&question, once->known, once->script, 0, once->outcome,
+               report_unit(&unit, &options));
     } else {
         answer_error(once->server, once->answer, RPC_REQUEST_FAILED, "a model is being written");
     }
@@ -168,14 +175,16 @@ static struct script *write_script(const struct generate *generate)
     struct script *script = NULL;
 
     if (dot)
-        buffer_printf(&text, "namespace %.*s { ", (int)(dot - generate->class_name), generate->class_name);
+        buffer_printf(&text, "namespace %.*s { ", (int)(dot - generate->class_name),
+                      generate->class_name);
     buffer_append_text(&text, "[OnnxGpu(");
     for (int i = 0; i < generate->model_count; i++) {
         if (i)
             buffer_append_text(&text, ", ");
         add_literal(&text, generate->models[i]);
     }
-    buffer_printf(&text, ")] partial class %s { }%s", dot ? dot + 1 : generate->class_name, dot ? " }" : "");
+    buffer_printf(&text, ")] partial class %s { }%s", dot ? dot + 1 : generate->class_name,
+                  dot ? " }" : "");
     if (!text.failed)
         script = script_read(generate->question.path, text.data, text.length, path_canonical);
     buffer_release(&text);
@@ -218,8 +227,8 @@ static struct unit *find_unit(const struct generate *generate, const struct memb
     int number = -1;
 
     if (member && member->kind == MEMBER_SCRIPT && member->script)
-        number = script_find(member->script, generate->class_name, (const char *const *)generate->models,
-                             generate->model_count);
+        number = script_find(member->script, generate->class_name,
+                             (const char *const *)generate->models, generate->model_count);
     return number >= 0 ? member->units[number] : NULL;
 }
 
@@ -235,12 +244,14 @@ static void reply(struct question *question, struct member *member)
     }
     if (!unit->outcome) {
         answer_error(question->server, question->answer, RPC_REQUEST_FAILED,
-                     unit->written_since_ms ? "the model is being written" : "the model could not be compiled");
+                     unit->written_since_ms ? "the model is being written"
+                                            : "the model could not be compiled");
         return;
     }
     if (unit->id == generate->unit && unit->current == generate->current)
         workspace_answered_from_memory(question->server->workspace);
-    answer(question, generate->known, member->script, unit->number, unit->outcome, report_unit(unit, &options));
+    answer(question, generate->known, member->script, unit->number, unit->outcome,
+           report_unit(unit, &options));
 }
 
 static void release(struct question *question)
@@ -264,7 +275,8 @@ void method_generate(struct session *session, const struct request *request)
     char *path;
 
     if (!class_name || !*class_name || json_count(models) == 0) {
-        answer_error(session->server, request->answer, RPC_INVALID_PARAMS, "class and models are needed");
+        answer_error(session->server, request->answer, RPC_INVALID_PARAMS,
+                     "class and models are needed");
         return;
     }
     json_each(model, models) if (!json_value_string(model) || !*json_value_string(model))
@@ -282,7 +294,8 @@ void method_generate(struct session *session, const struct request *request)
     generate->class_name = memory_text(class_name);
     generate->known = memory_text(json_string(request->params, "fingerprint"));
     generate->models = memory_new(json_count(models) * sizeof *generate->models);
-    json_each(model, models) generate->models[generate->model_count++] = memory_text(json_value_string(model));
+    json_each(model, models) generate->models[generate->model_count++] =
+        memory_text(json_value_string(model));
     unit = find_unit(generate, workspace_find(session->server->workspace, path));
     if (unit && unit->outcome && unit->current == unit->revision) {
         generate->unit = unit->id;

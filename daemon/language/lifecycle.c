@@ -17,13 +17,15 @@ static void read_client(struct session *session, const struct json *params)
 
     session->encoding = lsp_encoding_negotiate(params);
     session->related_information = json_bool(publish, "relatedInformation", false);
-    session->work_done_progress = json_bool(json_member(capabilities, "window"), "workDoneProgress", false);
+    session->work_done_progress =
+        json_bool(json_member(capabilities, "window"), "workDoneProgress", false);
     /* Pull without a way to say that things changed would leave an editor behind. */
     session->pull = json_object(document, "diagnostic") != NULL &&
                     json_bool(json_member(workspace, "diagnostics"), "refreshSupport", false);
     if (session->pull)
         session->related_information =
-            json_bool(json_member(document, "diagnostic"), "relatedInformation", session->related_information);
+            json_bool(json_member(document, "diagnostic"), "relatedInformation",
+                      session->related_information);
 }
 
 static void read_folders(struct session *session, const struct json *params)
@@ -135,8 +137,8 @@ void method_cancel_request(struct session *session, const struct request *reques
         return;
     if (pending->work)
         jobs_cancel(pending->work);
-    answer_error(session->server, (struct answer){session->id, pending->ticket}, RPC_REQUEST_CANCELLED,
-                 "the request was cancelled");
+    answer_error(session->server, (struct answer){session->id, pending->ticket},
+                 RPC_REQUEST_CANCELLED, "the request was cancelled");
 }
 
 void method_set_trace(struct session *session, const struct request *request)
@@ -145,7 +147,8 @@ void method_set_trace(struct session *session, const struct request *request)
     (void)request;
 }
 
-/* Progress says that it cannot be cancelled: what is compiled in the background is needed by whoever asks next. */
+/* Progress says that it cannot be cancelled: what is compiled in the background is needed by
+ * whoever asks next. */
 void method_work_done_progress_cancel(struct session *session, const struct request *request)
 {
     (void)session;

@@ -31,8 +31,8 @@ static bool attempt(struct model_work *work, const struct script *script)
     bool settled = true;
 
     snapshot_init(&snapshot);
-    compile = compile_new(&script->units[0].options, &snapshot.files, &work->server->compile_cache.base,
-                          &work->job.cancel);
+    compile = compile_new(&script->units[0].options, &snapshot.files,
+                          &work->server->compile_cache.base, &work->job.cancel);
     if (compile) {
         enum compile_status status = compile_run(compile);
 
@@ -72,7 +72,8 @@ static void model_done(struct job *job)
     if (work->text.length)
         answer_result(work->server, work->answer, json_new_raw(work->text.data, work->text.length));
     else
-        answer_error(work->server, work->answer, RPC_REQUEST_FAILED, "%s", work->why ? work->why : "out of memory");
+        answer_error(work->server, work->answer, RPC_REQUEST_FAILED, "%s",
+                     work->why ? work->why : "out of memory");
     buffer_release(&work->text);
     free(work->why);
     free(work->path);

@@ -1,10 +1,12 @@
 #include "daemon/language/model.h"
 
-/* The encoding is that of LSP's default: the text is the daemon's own, and its client need not be an editor. */
+/* The encoding is that of LSP's default: the text is the daemon's own, and its client need not be
+ * an editor. */
 static struct json *range_json(const struct lsp_text *view, const struct compile_range *range)
 {
     const struct lsp_position start = {(uint32_t)(range->line - 1), (uint32_t)(range->column - 1)};
-    const struct lsp_position end = {(uint32_t)(range->end_line - 1), (uint32_t)(range->end_column - 1)};
+    const struct lsp_position end = {(uint32_t)(range->end_line - 1),
+                                     (uint32_t)(range->end_column - 1)};
 
     return lsp_range_json(lsp_text_range(view, lsp_text_offset(view, start, LSP_UTF32),
                                          lsp_text_offset(view, end, LSP_UTF32), LSP_UTF16));

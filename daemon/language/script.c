@@ -34,7 +34,8 @@ static char *copy(struct script *script, const char *bytes, size_t length)
     return text;
 }
 
-static char *print(struct script *script, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static char *print(struct script *script, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static char *print(struct script *script, const char *format, ...)
 {
@@ -81,7 +82,8 @@ const char *script_asset_folder(const char *folder)
 bool script_possible(const char *text, size_t size)
 {
     /* The name may be written with escapes, too. */
-    return memmem(text, size, "OnnxGpu", 7) || memmem(text, size, "\\u", 2) || memmem(text, size, "\\U", 2);
+    return memmem(text, size, "OnnxGpu", 7) || memmem(text, size, "\\u", 2) ||
+           memmem(text, size, "\\U", 2);
 }
 
 struct script *script_hold(struct script *script)
@@ -146,7 +148,8 @@ static char *full_name(struct script *script, const struct csharp_class *class)
         if (class->namespace_name.bytes[i] != '@')
             buffer_append_byte(&name, class->namespace_name.bytes[i]);
     for (size_t i = 0; i <= class->enclosing_count; i++) {
-        const struct csharp_text *part = i < class->enclosing_count ? &class->enclosing[i]->name : &class->type.name;
+        const struct csharp_text *part =
+            i < class->enclosing_count ? &class->enclosing[i]->name : &class->type.name;
 
         if (name.length)
             buffer_append_byte(&name, '.');
@@ -160,8 +163,8 @@ static char *full_name(struct script *script, const struct csharp_class *class)
 
 /* --- units and problems --------------------------------------------------------------------- */
 
-static bool add_problem(struct script *script, enum diagnostic_code code, struct csharp_range range, int unit,
-                        int argument, const char *detail)
+static bool add_problem(struct script *script, enum diagnostic_code code, struct csharp_range range,
+                        int unit, int argument, const char *detail)
 {
     const char *advice = diagnostic_info(code)->advice;
     struct script_problem *grown =
@@ -182,7 +185,8 @@ static bool add_problem(struct script *script, enum diagnostic_code code, struct
 
 static struct script_unit *add_unit(struct script *script)
 {
-    struct script_unit *grown = realloc(script->units, ((size_t)script->unit_count + 1) * sizeof *grown);
+    struct script_unit *grown =
+        realloc(script->units, ((size_t)script->unit_count + 1) * sizeof *grown);
 
     if (!grown)
         return NULL;
@@ -204,7 +208,8 @@ static bool check_partial(struct script *script, const struct csharp_class *clas
             continue;
         found = true;
         if (!add_problem(script, TUKI0140, outer->name_range, -1, -1,
-                         print(script, "%s %s: it is not partial, and %s with its attribute lies inside",
+                         print(script,
+                               "%s %s: it is not partial, and %s with its attribute lies inside",
                                outer->keyword, outer->name.bytes, class->type.name.bytes)))
             return false;
     }
@@ -228,8 +233,9 @@ static const char *model_path(struct script *script, const char *folder, const c
     return joined;
 }
 
-static bool read_arguments(struct script *script, const struct csharp_attribute *attribute, const char *folder,
-                           struct script_model *models, int *count, bool *bad, char *(*resolve)(const char *path))
+static bool read_arguments(struct script *script, const struct csharp_attribute *attribute,
+                           const char *folder, struct script_model *models, int *count, bool *bad,
+                           char *(*resolve)(const char *path))
 {
     int unit = script->unit_count, number = 0;
 
@@ -273,10 +279,11 @@ static bool read_arguments(struct script *script, const struct csharp_attribute 
 }
 
 static bool read_attribute(struct script *script, const struct csharp_class *class,
-                           const struct csharp_attribute *attribute, const char *folder, const char *base,
-                           const char *name, char *(*resolve)(const char *path))
+                           const struct csharp_attribute *attribute, const char *folder,
+                           const char *base, const char *name, char *(*resolve)(const char *path))
 {
-    struct script_model *models = allocate(script, (attribute->argument_count + 1) * sizeof *models);
+    struct script_model *models =
+        allocate(script, (attribute->argument_count + 1) * sizeof *models);
     const char **paths = allocate(script, (attribute->argument_count + 1) * sizeof *paths);
     const char **outer = allocate(script, (class->enclosing_count + 1) * sizeof *outer);
     struct script_unit *unit;
@@ -284,7 +291,8 @@ static bool read_attribute(struct script *script, const struct csharp_class *cla
     int count = 0;
     bool bad = false;
 
-    if (!models || !paths || !outer || !read_arguments(script, attribute, folder, models, &count, &bad, resolve))
+    if (!models || !paths || !outer ||
+        !read_arguments(script, attribute, folder, models, &count, &bad, resolve))
         return false;
     if (count == 0) {
         for (int i = 0; i < script->problem_count; i++)
@@ -311,7 +319,8 @@ static bool read_attribute(struct script *script, const struct csharp_class *cla
         .script = base,
         .class_name = copy(script, class->type.spelling.bytes, class->type.spelling.length),
         .modifiers = modifiers(script, &class->type),
-        .type_parameters = copy(script, class->type.type_parameters.bytes, class->type.type_parameters.length),
+        .type_parameters =
+            copy(script, class->type.type_parameters.bytes, class->type.type_parameters.length),
         .space = copy(script, class->namespace_name.bytes, class->namespace_name.length),
         .outer = outer,
         .outer_count = (int)class->enclosing_count,
@@ -335,9 +344,11 @@ static bool check_members(struct script *script, const struct csharp_class *clas
             if (strcmp(script->units[other].options.prefix, prefix) != 0)
                 continue;
             unit->blocked = true;
-            if (!add_problem(script, TUKI0142, unit->models[0].range, u, unit->models[0].number,
-                             print(script, "names that begin with %s: \"%s\" of the same class has them already",
-                                   prefix, script->units[other].models[0].argument)))
+            if (!add_problem(
+                    script, TUKI0142, unit->models[0].range, u, unit->models[0].number,
+                    print(script,
+                          "names that begin with %s: \"%s\" of the same class has them already",
+                          prefix, script->units[other].models[0].argument)))
                 return false;
             break;
         }
@@ -351,7 +362,8 @@ static bool check_members(struct script *script, const struct csharp_class *clas
                 continue;
             unit->blocked = true;
             if (!add_problem(script, TUKI0142, unit->models[0].range, u, unit->models[0].number,
-                             print(script, "%s: the class has a member of this name already", member->bytes)))
+                             print(script, "%s: the class has a member of this name already",
+                                   member->bytes)))
                 return false;
         }
     }
@@ -366,13 +378,16 @@ static bool name_files(struct script *script)
         bool shared = false;
 
         for (int other = 0; other < script->unit_count; other++)
-            shared = shared || (strcmp(script->units[other].options.prefix, unit->options.prefix) == 0 &&
-                                strcmp(script->units[other].name, unit->name) != 0);
+            shared =
+                shared || (strcmp(script->units[other].options.prefix, unit->options.prefix) == 0 &&
+                           strcmp(script->units[other].name, unit->name) != 0);
         unit->options.file_stem =
             shared ? print(script, "%s.%s.%s", unit->options.script,
-                           unit->options.class_name + (*unit->options.class_name == '@'), unit->options.prefix)
+                           unit->options.class_name + (*unit->options.class_name == '@'),
+                           unit->options.prefix)
                    : print(script, "%s.%s", unit->options.script, unit->options.prefix);
-        unit->file = unit->options.file_stem ? print(script, "%s.Model.cs", unit->options.file_stem) : NULL;
+        unit->file =
+            unit->options.file_stem ? print(script, "%s.Model.cs", unit->options.file_stem) : NULL;
         if (!unit->file)
             return false;
         for (int other = 0; other < u; other++) {
@@ -402,7 +417,8 @@ static int compare_problems(const void *a, const void *b)
     return strcmp(left->message, right->message);
 }
 
-static bool read_classes(struct script *script, const struct csharp *csharp, char *(*resolve)(const char *path))
+static bool read_classes(struct script *script, const struct csharp *csharp,
+                         char *(*resolve)(const char *path))
 {
     const char *slash = strrchr(script->path, '/');
     const char *folder, *base;
@@ -410,7 +426,8 @@ static bool read_classes(struct script *script, const struct csharp *csharp, cha
 
     script_base(script->path, stem, sizeof stem);
     base = copy(script, stem, strlen(stem));
-    folder = copy(script, script->path, slash ? (size_t)(slash - script->path) + (slash == script->path) : 0);
+    folder = copy(script, script->path,
+                  slash ? (size_t)(slash - script->path) + (slash == script->path) : 0);
     if (!base || !folder)
         return false;
     for (size_t c = 0; c < csharp->class_count; c++) {
@@ -437,8 +454,10 @@ static bool keep_lists(struct script *script, bool good)
     struct script_unit *units = script->units;
     struct script_problem *problems = script->problems;
 
-    script->units = good ? allocate(script, ((size_t)script->unit_count + 1) * sizeof *units) : NULL;
-    script->problems = good ? allocate(script, ((size_t)script->problem_count + 1) * sizeof *problems) : NULL;
+    script->units =
+        good ? allocate(script, ((size_t)script->unit_count + 1) * sizeof *units) : NULL;
+    script->problems =
+        good ? allocate(script, ((size_t)script->problem_count + 1) * sizeof *problems) : NULL;
     good = script->units && script->problems;
     if (good && units)
         memcpy(script->units, units, (size_t)script->unit_count * sizeof *units);
@@ -451,7 +470,8 @@ static bool keep_lists(struct script *script, bool good)
     return good;
 }
 
-struct script *script_read(const char *path, const char *text, size_t size, char *(*resolve)(const char *path))
+struct script *script_read(const char *path, const char *text, size_t size,
+                           char *(*resolve)(const char *path))
 {
     struct script *script = calloc(1, sizeof *script);
     struct csharp *csharp = NULL;
@@ -496,7 +516,8 @@ struct script *script_of_model(const char *path)
     script->problems = allocate(script, sizeof *script->problems);
     model = allocate(script, sizeof *model);
     paths = allocate(script, sizeof *paths);
-    if (!script->path || !unit || !script->problems || !model || !paths || lsp_text_set(&script->text, "", 0) < 0)
+    if (!script->path || !unit || !script->problems || !model || !paths ||
+        lsp_text_set(&script->text, "", 0) < 0)
         goto memory;
     script->unit_count = 1;
     paths[0] = model->path = model->argument = script->path;
@@ -530,9 +551,10 @@ bool script_unit_equal(const struct script_unit *a, const struct script_unit *b)
 
     if (!same(a->name, b->name) || !same(a->file, b->file) || a->blocked != b->blocked ||
         !same(left->script, right->script) || !same(left->class_name, right->class_name) ||
-        !same(left->modifiers, right->modifiers) || !same(left->type_parameters, right->type_parameters) ||
-        !same(left->space, right->space) || !same(left->prefix, right->prefix) ||
-        left->outer_count != right->outer_count || left->model_count != right->model_count)
+        !same(left->modifiers, right->modifiers) ||
+        !same(left->type_parameters, right->type_parameters) || !same(left->space, right->space) ||
+        !same(left->prefix, right->prefix) || left->outer_count != right->outer_count ||
+        left->model_count != right->model_count)
         return false;
     for (int i = 0; i < left->outer_count; i++)
         if (!same(left->outer[i], right->outer[i]))
@@ -543,7 +565,8 @@ bool script_unit_equal(const struct script_unit *a, const struct script_unit *b)
     return true;
 }
 
-/* name holds no @; what a caller gives may, and separates nested types by + where reflection does. */
+/* name holds no @; what a caller gives may, and separates nested types by + where reflection does.
+ */
 static bool class_equal(const char *name, const char *given)
 {
     for (;; name++, given++) {
@@ -556,7 +579,8 @@ static bool class_equal(const char *name, const char *given)
     }
 }
 
-int script_find(const struct script *script, const char *class_name, const char *const *arguments, int count)
+int script_find(const struct script *script, const char *class_name, const char *const *arguments,
+                int count)
 {
     for (int u = 0; u < script->unit_count; u++) {
         const struct script_unit *unit = &script->units[u];

@@ -1,11 +1,12 @@
 #ifndef DAEMON_LANGUAGE_SCRIPT_H
 #define DAEMON_LANGUAGE_SCRIPT_H
 /*
- * What a C# script asks for: one unit for each OnnxGpu attribute, with the options of its compile, and what is wrong
- * with the script itself (TUKI0140 to 0142). Pure but for `resolve`: no files are read.
+ * What a C# script asks for: one unit for each OnnxGpu attribute, with the options of its compile,
+ * and what is wrong with the script itself (TUKI0140 to 0142). Pure but for `resolve`: no files are
+ * read.
  *
- * A script is made on one thread and never changes afterwards: any number of threads may read it while each holds a
- * reference.
+ * A script is made on one thread and never changes afterwards: any number of threads may read it
+ * while each holds a reference.
  */
 #include "daemon/compiler/compiler.h"
 #include "daemon/language/csharp.h"
@@ -52,11 +53,14 @@ struct script {
 };
 
 /*
- * Reads size bytes of text (copied) as the script at path. resolve (may be NULL) turns a model's path into the one
- * that it is to be known by, a new C string (NULL: keep). The caller owns one reference. NULL: out of memory.
+ * Reads size bytes of text (copied) as the script at path. resolve (may be NULL) turns a model's
+ * path into the one that it is to be known by, a new C string (NULL: keep). The caller owns one
+ * reference. NULL: out of memory.
  */
-struct script *script_read(const char *path, const char *text, size_t size, char *(*resolve)(const char *path));
-/* A model that stands for itself: a script without text and one unit, whose files would be named for the model. */
+struct script *script_read(const char *path, const char *text, size_t size,
+                           char *(*resolve)(const char *path));
+/* A model that stands for itself: a script without text and one unit, whose files would be named
+ * for the model. */
 struct script *script_of_model(const char *path);
 struct script *script_hold(struct script *script);
 /* Accepts NULL. */
@@ -68,17 +72,20 @@ bool script_possible(const char *text, size_t size);
 /* "Sharpen" of ".../Sharpen.cs", at most size bytes with the NUL. */
 void script_base(const char *path, char *base, size_t size);
 
-/* The part of a folder's path from the first component `Assets` on, which lies inside folder; "" where there is
- * none: what assets' GUIDs are made from. */
+/* The part of a folder's path from the first component `Assets` on, which lies inside folder; ""
+ * where there is none: what assets' GUIDs are made from. */
 const char *script_asset_folder(const char *folder);
 
-/* Whether two units come to the same generated file with the same text, as far as the script decides. */
+/* Whether two units come to the same generated file with the same text, as far as the script
+ * decides. */
 bool script_unit_equal(const struct script_unit *a, const struct script_unit *b);
 
-/* The unit of class (as `onnxgpu/generate` names it: dots or plus signs between, @ or not) whose arguments are these;
- * -1 where there is none. */
-int script_find(const struct script *script, const char *class_name, const char *const *arguments, int count);
-/* The first class of that name, with or without attributes for these arguments: an index of one of its units, or -1.
+/* The unit of class (as `onnxgpu/generate` names it: dots or plus signs between, @ or not) whose
+ * arguments are these; -1 where there is none. */
+int script_find(const struct script *script, const char *class_name, const char *const *arguments,
+                int count);
+/* The first class of that name, with or without attributes for these arguments: an index of one of
+ * its units, or -1.
  */
 int script_find_class(const struct script *script, const char *class_name);
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The cache may be held by another process for a moment, so its figures are asked for on a worker. */
+/* The cache may be held by another process for a moment, so its figures are asked for on a worker.
+ */
 struct status_work {
     struct job job;
     struct server *server;
@@ -88,7 +89,8 @@ static void status_done(struct job *job)
 {
     struct status_work *work = (struct status_work *)job;
     struct server *server = work->server;
-    struct json *result = json_new_object(), *watched = json_new_object(), *memory = json_new_object();
+    struct json *result = json_new_object(), *watched = json_new_object(),
+                *memory = json_new_object();
     struct workspace_counts counts;
 
     workspace_count(server->workspace, &counts);

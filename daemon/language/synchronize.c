@@ -1,9 +1,9 @@
+#include "daemon/language/pull.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/server.h"
 #include "daemon/server/session.h"
-#include "daemon/language/pull.h"
 #include "protocol/uri.h"
 
 #include <stdlib.h>
@@ -27,8 +27,8 @@ void method_did_open(struct session *session, const struct request *request)
     text = json_value_text(json_member(item, "text"), &length);
     if (!uri || !text)
         return;
-    document = documents_open(&session->server->documents, session->id, uri, json_int(item, "version", 0), text, length,
-                              &error);
+    document = documents_open(&session->server->documents, session->id, uri,
+                              json_int(item, "version", 0), text, length, &error);
     if (!document) {
         log_line(LOG_ERROR, "%s: %s", uri, strerror(-error));
         return;
@@ -45,10 +45,12 @@ void method_did_change(struct session *session, const struct request *request)
 
     if (!document)
         return;
-    rc = document_change(&session->server->documents, document, json_int(item, "version", document->version + 1),
+    rc = document_change(&session->server->documents, document,
+                         json_int(item, "version", document->version + 1),
                          json_member(request->params, "contentChanges"), session->encoding);
     if (rc < 0) {
-        log_line(LOG_WARNING, "%s: a change could not be applied: %s", document->uri, strerror(-rc));
+        log_line(LOG_WARNING, "%s: a change could not be applied: %s", document->uri,
+                 strerror(-rc));
         return;
     }
     if (!document->path)
@@ -81,7 +83,8 @@ void method_did_close(struct session *session, const struct request *request)
     free(path);
 }
 
-/* The daemon watches for itself; what a client sees besides (a network file system's changes) settles as any. */
+/* The daemon watches for itself; what a client sees besides (a network file system's changes)
+ * settles as any. */
 void method_did_change_watched_files(struct session *session, const struct request *request)
 {
     json_each(change, json_array(request->params, "changes"))
@@ -103,8 +106,10 @@ void method_did_change_workspace_folders(struct session *session, const struct r
 {
     const struct json *event = json_member(request->params, "event");
 
-    json_each(folder, json_array(event, "added")) session_add_root(session, json_string(folder, "uri"));
-    json_each(folder, json_array(event, "removed")) session_remove_root(session, json_string(folder, "uri"));
+    json_each(folder, json_array(event, "added"))
+        session_add_root(session, json_string(folder, "uri"));
+    json_each(folder, json_array(event, "removed"))
+        session_remove_root(session, json_string(folder, "uri"));
 }
 
 /* There is nothing to set. */

@@ -12,7 +12,8 @@ bool asset_cache_get(struct cache *cache, struct hash recipe, struct hash *conte
 {
     size_t size = 0;
     void *row = NULL;
-    bool found = cache_get(cache, CACHE_ASSET, key_of(recipe), &row, &size) && size == sizeof *content;
+    bool found =
+        cache_get(cache, CACHE_ASSET, key_of(recipe), &row, &size) && size == sizeof *content;
 
     if (found)
         memcpy(content, row, sizeof *content);

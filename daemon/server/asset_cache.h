@@ -1,8 +1,8 @@
 #ifndef DAEMON_SERVER_ASSET_CACHE_H
 #define DAEMON_SERVER_ASSET_CACHE_H
 /*
- * What the asset file of a recipe came to, by its content hash: with it, an asset on disk is known to be the right one
- * without making its bytes again. Any thread; the cache may be NULL.
+ * What the asset file of a recipe came to, by its content hash: with it, an asset on disk is known
+ * to be the right one without making its bytes again. Any thread; the cache may be NULL.
  */
 #include "cache/cache.h"
 #include "daemon/compiler/graph/hash.h"

@@ -28,8 +28,8 @@ union end {
 struct channel {
     struct channel_events events;
     uv_loop_t *loop;
-    int input, output;          /* files; -1: a stream */
-    union end in, out;          /* of streams; out is not used where one socket does both */
+    int input, output; /* files; -1: a stream */
+    union end in, out; /* of streams; out is not used where one socket does both */
     bool in_open, out_open, same;
     uv_timer_t flush;
     char *block;
@@ -63,8 +63,8 @@ static int open_end(uv_loop_t *loop, union end *end, int descriptor)
     }
 }
 
-struct channel *channel_new(struct uv_loop_s *loop, int input, int output, const struct channel_events *events,
-                            int *error)
+struct channel *channel_new(struct uv_loop_s *loop, int input, int output,
+                            const struct channel_events *events, int *error)
 {
     struct channel *channel = memory_new(sizeof *channel);
 
@@ -166,7 +166,8 @@ static int read_file(struct channel *channel)
 
 int channel_start(struct channel *channel)
 {
-    return channel->in_open ? uv_read_start(&channel->in.stream, give_block, stream_read) : read_file(channel);
+    return channel->in_open ? uv_read_start(&channel->in.stream, give_block, stream_read)
+                            : read_file(channel);
 }
 
 /* --- writing -------------------------------------------------------------------------------- */
@@ -316,7 +317,8 @@ static void finish(struct channel *channel)
     bool streaming = channel->output < 0;
 
     /* Closing a stream gives its writes up; those of a file are waited for. */
-    if (channel->reading_file || (channel->pieces && !channel->broken && !channel->closed_handles) ||
+    if (channel->reading_file ||
+        (channel->pieces && !channel->broken && !channel->closed_handles) ||
         (channel->pieces && !streaming))
         return;
     close_handles(channel);

@@ -1,8 +1,8 @@
 #ifndef DAEMON_SERVER_CHANNEL_H
 #define DAEMON_SERVER_CHANNEL_H
 /*
- * Bytes in and out of one connection, whatever it is made of: a socket, pipes, a terminal, files. Reading never waits
- * for writing. Loop thread.
+ * Bytes in and out of one connection, whatever it is made of: a socket, pipes, a terminal, files.
+ * Reading never waits for writing. Loop thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,15 +23,17 @@ struct channel_events {
     void (*closed)(void *state);
 };
 
-/* Reads from one descriptor and writes to another (which may be the same socket); both are the channel's from here on.
- * Nothing is received until channel_start(). NULL with a negative error code. */
-struct channel *channel_new(struct uv_loop_s *loop, int input, int output, const struct channel_events *events,
-                            int *error);
+/* Reads from one descriptor and writes to another (which may be the same socket); both are the
+ * channel's from here on. Nothing is received until channel_start(). NULL with a negative error
+ * code. */
+struct channel *channel_new(struct uv_loop_s *loop, int input, int output,
+                            const struct channel_events *events, int *error);
 int channel_start(struct channel *channel);
 /* Takes malloc'ed bytes. False: they were not queued, because the client is stuck or gone. */
 bool channel_send(struct channel *channel, char *bytes, size_t length);
 size_t channel_queued(const struct channel *channel);
-/* Stops reading; sends what waits where that can be done within a second, then closes. May be called twice. */
+/* Stops reading; sends what waits where that can be done within a second, then closes. May be
+ * called twice. */
 void channel_close(struct channel *channel, bool flush);
 
 #endif

@@ -43,11 +43,12 @@ static bool same_file(const struct document *document, const char *path, bool lo
         return false;
     if (strcmp(document->path, path) == 0)
         return true;
-    return look && document->inode && path_identity(path, &identity) && identity.device == document->device &&
-           identity.inode == document->inode;
+    return look && document->inode && path_identity(path, &identity) &&
+           identity.device == document->device && identity.inode == document->inode;
 }
 
-struct document *documents_find_path(struct documents *documents, uint64_t session, const char *path)
+struct document *documents_find_path(struct documents *documents, uint64_t session,
+                                     const char *path)
 {
     struct document *found = NULL;
 
@@ -88,8 +89,8 @@ struct document *documents_of(struct documents *documents, uint64_t session)
     return NULL;
 }
 
-struct document *documents_open(struct documents *documents, uint64_t session, const char *uri, int64_t version,
-                                const char *text, size_t length, int *error)
+struct document *documents_open(struct documents *documents, uint64_t session, const char *uri,
+                                int64_t version, const char *text, size_t length, int *error)
 {
     struct document *document = documents_find(documents, session, uri);
     bool fresh = !document;

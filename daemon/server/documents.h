@@ -1,8 +1,9 @@
 #ifndef DAEMON_SERVER_DOCUMENTS_H
 #define DAEMON_SERVER_DOCUMENTS_H
 /*
- * What editors have open. A document is known by its file: two URIs that lead to one file (escapes, links in the
- * path, hard links) are one document; answers use the URI that the editor opened it with. Loop thread.
+ * What editors have open. A document is known by its file: two URIs that lead to one file (escapes,
+ * links in the path, hard links) are one document; answers use the URI that the editor opened it
+ * with. Loop thread.
  */
 #include "protocol/lsp.h"
 #include <stdbool.h>
@@ -10,8 +11,8 @@
 
 struct document {
     uint64_t session;
-    char *uri;  /* as didOpen said */
-    char *path; /* canonical; NULL for schemes that are accepted and ignored */
+    char *uri;              /* as didOpen said */
+    char *path;             /* canonical; NULL for schemes that are accepted and ignored */
     uint64_t device, inode; /* of the file when it was opened or saved; 0: none */
     int64_t version;
     struct lsp_text text;
@@ -26,9 +27,10 @@ struct documents {
 
 void documents_release(struct documents *documents);
 
-/* Opens, or sets anew where that session has it open. NULL with a negative error code: -ENOMEM, -EFBIG. */
-struct document *documents_open(struct documents *documents, uint64_t session, const char *uri, int64_t version,
-                                const char *text, size_t length, int *error);
+/* Opens, or sets anew where that session has it open. NULL with a negative error code: -ENOMEM,
+ * -EFBIG. */
+struct document *documents_open(struct documents *documents, uint64_t session, const char *uri,
+                                int64_t version, const char *text, size_t length, int *error);
 /* Applies contentChanges. 0, or as lsp_text_change(). */
 int document_change(struct documents *documents, struct document *document, int64_t version,
                     const struct json *changes, enum lsp_encoding encoding);
@@ -39,7 +41,8 @@ void documents_close(struct documents *documents, struct document *document);
 /* By any URI of the file. NULL: that session has it not open. */
 struct document *documents_find(struct documents *documents, uint64_t session, const char *uri);
 /* By canonical path; of one session, or of all (session 0: the one changed last). */
-struct document *documents_find_path(struct documents *documents, uint64_t session, const char *path);
+struct document *documents_find_path(struct documents *documents, uint64_t session,
+                                     const char *path);
 /* Any document of the session; NULL: none is open. */
 struct document *documents_of(struct documents *documents, uint64_t session);
 

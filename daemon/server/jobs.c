@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <uv.h>
 
-/* One worker's turn; libuv's request lives beside the job, so that no other file needs to know of it. */
+/* One worker's turn; libuv's request lives beside the job, so that no other file needs to know of
+ * it. */
 struct turn {
     uv_work_t request;
     struct job *job;

@@ -1,15 +1,16 @@
 #ifndef DAEMON_SERVER_JOBS_H
 #define DAEMON_SERVER_JOBS_H
 /*
- * Work for other threads. A job is made by its submitter with everything it needs (nothing else is shared), run on a
- * worker, and handed back on the loop thread, which owns it before and after. Every job that is submitted comes to its
- * done() exactly once, cancelled or not.
+ * Work for other threads. A job is made by its submitter with everything it needs (nothing else is
+ * shared), run on a worker, and handed back on the loop thread, which owns it before and after.
+ * Every job that is submitted comes to its done() exactly once, cancelled or not.
  *
- * Interactive work goes before short work with files, that before background work; within one priority the first
- * comes first. One worker is never given to background work.
+ * Interactive work goes before short work with files, that before background work; within one
+ * priority the first comes first. One worker is never given to background work.
  *
- * Work about one subject is shared: submitting the same revision of a subject again joins the job that is there,
- * another revision supersedes it (the old job is cancelled, and comes back before or after the new one).
+ * Work about one subject is shared: submitting the same revision of a subject again joins the job
+ * that is there, another revision supersedes it (the old job is cancelled, and comes back before or
+ * after the new one).
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,7 +28,8 @@ struct job {
     uint64_t subject;   /* 0: none, never shared */
     uint64_t revision;  /* of the subject */
     atomic_bool cancel; /* may be looked at by run() at any time */
-    atomic_bool *also;  /* set together with cancel: for what outlives the job; borrowed, may be NULL */
+    atomic_bool
+        *also; /* set together with cancel: for what outlives the job; borrowed, may be NULL */
 
     /* Of jobs.c. */
     enum job_state { JOB_NEW, JOB_WAITING, JOB_RUNNING, JOB_FINISHED } state;
@@ -37,12 +39,14 @@ struct job {
 
 struct uv_loop_s;
 
-/* workers: at least 1, and at most the size of libuv's pool less one. NULL with errno-like code in *error. */
+/* workers: at least 1, and at most the size of libuv's pool less one. NULL with errno-like code in
+ * *error. */
 struct jobs *jobs_new(struct uv_loop_s *loop, int workers, int *error);
-/* Takes the job; or joins an equal one, which is returned, and gives `job` back to the caller untouched. Returns the
- * job that will do the work. */
+/* Takes the job; or joins an equal one, which is returned, and gives `job` back to the caller
+ * untouched. Returns the job that will do the work. */
 struct job *jobs_submit(struct jobs *jobs, struct job *job);
-/* The job comes to done() with the flag set; at once (on the next turn of the loop) where no worker has it yet. */
+/* The job comes to done() with the flag set; at once (on the next turn of the loop) where no worker
+ * has it yet. */
 void jobs_cancel(struct job *job);
 /* Raises the priority of a waiting job; a lower one changes nothing. */
 void jobs_raise(struct job *job, enum job_priority priority);

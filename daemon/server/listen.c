@@ -80,7 +80,8 @@ static int bind_socket(struct server_listener *listener)
     mask = umask(0177);
     rc = bind(listener->socket, (const struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
     umask(mask);
-    if (rc == 0 && (lstat(listener->endpoint.socket, &status) < 0 || listen(listener->socket, BACKLOG) < 0))
+    if (rc == 0 &&
+        (lstat(listener->endpoint.socket, &status) < 0 || listen(listener->socket, BACKLOG) < 0))
         rc = -errno;
     if (rc == 0) {
         listener->device = status.st_dev;
@@ -117,8 +118,8 @@ static void release(struct server_listener *listener)
     free(listener);
 }
 
-struct server_listener *listener_new(struct uv_loop_s *loop, const char *path, listener_accepted *accepted,
-                                     void *state, int *error)
+struct server_listener *listener_new(struct uv_loop_s *loop, const char *path,
+                                     listener_accepted *accepted, void *state, int *error)
 {
     struct server_listener *listener = memory_new(sizeof *listener);
     char reason[256] = "";

@@ -61,13 +61,15 @@ void log_line(enum log_level level, const char *format, ...)
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
     length = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &parts);
-    length += (size_t)snprintf(line + length, sizeof line - length, ".%03ldZ onnxgpud[%ld] %s: ",
-                               now.tv_nsec / 1000000, (long)getpid(), names[level]);
+    length += (size_t)snprintf(line + length, sizeof line - length,
+                               ".%03ldZ onnxgpud[%ld] %s: ", now.tv_nsec / 1000000, (long)getpid(),
+                               names[level]);
     va_start(arguments, format);
     count = vsnprintf(line + length, sizeof line - length - 1, format, arguments);
     va_end(arguments);
     if (count > 0)
-        length += (size_t)count < sizeof line - length - 1 ? (size_t)count : sizeof line - length - 2;
+        length +=
+            (size_t)count < sizeof line - length - 1 ? (size_t)count : sizeof line - length - 2;
     /* What is logged may hold a name out of a user's file. */
     for (size_t i = 0; i < length; i++)
         if ((unsigned char)line[i] < ' ')

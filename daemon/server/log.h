@@ -1,8 +1,8 @@
 #ifndef DAEMON_SERVER_LOG_H
 #define DAEMON_SERVER_LOG_H
 /*
- * Lines for people who look for a fault: on standard error or in a file. Any thread. A reader that does not read never
- * holds the daemon up: a line that would block is dropped.
+ * Lines for people who look for a fault: on standard error or in a file. Any thread. A reader that
+ * does not read never holds the daemon up: a line that would block is dropped.
  */
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 

@@ -48,7 +48,7 @@ struct check_work {
         enum snapshot_state state;
         bool confirmed;
         int64_t now_ns;
-    } *units;
+    } * units;
     size_t unit_count;
 };
 
@@ -114,7 +114,8 @@ bool member_at_rest(const struct member *member)
 {
     if (member->reading || member->checking || !member->script)
         return false;
-    if (member->again && workspace_now_ms(member->workspace) - member->busy_since_ms < SETTLE_LIMIT_MS)
+    if (member->again &&
+        workspace_now_ms(member->workspace) - member->busy_since_ms < SETTLE_LIMIT_MS)
         return false;
     for (size_t i = 0; i < member->unit_count; i++)
         if (!unit_at_rest(member->units[i]))
@@ -179,7 +180,8 @@ static void watch_folders(struct read_work *work)
 {
     for (int u = -1; u < work->script->unit_count; u++)
         for (int m = 0; m < (u < 0 ? 1 : work->script->units[u].options.model_count); m++) {
-            char *folder = path_folder(u < 0 ? work->path : work->script->units[u].options.models[m]);
+            char *folder =
+                path_folder(u < 0 ? work->path : work->script->units[u].options.models[m]);
 
             /* Where a link leads is watched, too: that is where its content changes. */
             if (!watch_has(work->server->watch, folder))
@@ -200,7 +202,8 @@ static void read_run(struct job *job)
         work->script = script_of_model(work->path);
     } else {
         disk = read_disk(work, &size);
-        work->saved = !work->text || (disk && size == work->length && memcmp(disk, work->text, size) == 0);
+        work->saved =
+            !work->text || (disk && size == work->length && memcmp(disk, work->text, size) == 0);
         if (work->text) {
             /* What the editor shows needs no waiting for the disk. */
             work->busy = false;
@@ -364,7 +367,8 @@ static void check_run(struct job *job)
         if (check->state != SNAPSHOT_UNSURE)
             continue;
         check->now_ns = path_now_ns();
-        check->confirmed = outcome_contents_same(check->models, check->contents, check->model_count, &job->cancel);
+        check->confirmed =
+            outcome_contents_same(check->models, check->contents, check->model_count, &job->cancel);
         if (!check->confirmed)
             check->state = SNAPSHOT_CHANGED;
     }

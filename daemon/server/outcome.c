@@ -48,7 +48,8 @@ void outcome_free(struct outcome *outcome)
 }
 
 /* Columns of the view count code points from 1; editors count from 0 in units that they choose. */
-static void view_ranges(const struct lsp_text *view, const struct compile_range *range, struct lsp_range out[3])
+static void view_ranges(const struct lsp_text *view, const struct compile_range *range,
+                        struct lsp_range out[3])
 {
     struct lsp_position start = {(uint32_t)(range->line - 1), (uint32_t)(range->column - 1)};
     struct lsp_position end = {(uint32_t)(range->end_line - 1), (uint32_t)(range->end_column - 1)};
@@ -73,8 +74,8 @@ static void take_diagnostics(struct outcome *outcome, struct compile *compile, i
         struct outcome_diagnostic *to;
         struct compile_range range;
 
-        outcome->diagnostics =
-            memory_grow(outcome->diagnostics, outcome->diagnostic_count, sizeof *outcome->diagnostics);
+        outcome->diagnostics = memory_grow(outcome->diagnostics, outcome->diagnostic_count,
+                                           sizeof *outcome->diagnostics);
         to = &outcome->diagnostics[outcome->diagnostic_count++];
         *to = (struct outcome_diagnostic){
             .code = from->code,
@@ -133,7 +134,8 @@ static void take_fingerprint(struct outcome *outcome)
         hasher_add_text(&hasher, diagnostic->message);
     }
     hasher_add_text(&hasher, outcome->file_name ? outcome->file_name : "");
-    hasher_add_bytes(&hasher, outcome->text_json ? outcome->text_json : "", outcome->text_json_length);
+    hasher_add_bytes(&hasher, outcome->text_json ? outcome->text_json : "",
+                     outcome->text_json_length);
     for (size_t i = 0; i < outcome->asset_count; i++) {
         hasher_add_text(&hasher, outcome->assets[i].name);
         hasher_add_number(&hasher, (uint64_t)outcome->assets[i].bytes);
@@ -142,8 +144,8 @@ static void take_fingerprint(struct outcome *outcome)
 }
 
 /* The result of a compile that came to its end. */
-static struct outcome *take(struct compile *compile, enum compile_status status, const struct script_unit *unit,
-                            const char *folder)
+static struct outcome *take(struct compile *compile, enum compile_status status,
+                            const struct script_unit *unit, const char *folder)
 {
     struct outcome *outcome = memory_new(sizeof *outcome);
     int models = unit->options.model_count;
@@ -160,7 +162,8 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
         outcome->diagnostic_count = 1;
         outcome->errors = 1;
         outcome->diagnostics[0] = (struct outcome_diagnostic){
-            .code = TUKI0190, .message = memory_printf("model: %s. %s.", outcome->why, info->advice)};
+            .code = TUKI0190,
+            .message = memory_printf("model: %s. %s.", outcome->why, info->advice)};
     }
     for (int m = 0; status != COMPILE_FAILED && m < models; m++) {
         int count;
@@ -169,7 +172,8 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
         take_diagnostics(outcome, compile, m);
         outcome->contents[m] = compile_content(compile, m);
         for (int i = 0; i < count; i++) {
-            outcome->external = memory_grow(outcome->external, outcome->external_count, sizeof *outcome->external);
+            outcome->external =
+                memory_grow(outcome->external, outcome->external_count, sizeof *outcome->external);
             outcome->external[outcome->external_count++] = path_canonical(external[i]);
         }
     }
@@ -190,8 +194,8 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
     return outcome;
 }
 
-struct outcome *outcome_new(struct script *script, int number, struct compile_cache *cache, atomic_bool **cancel,
-                            bool keep, bool *written)
+struct outcome *outcome_new(struct script *script, int number, struct compile_cache *cache,
+                            atomic_bool **cancel, bool keep, bool *written)
 {
     const struct script_unit *unit = &script->units[number];
     struct outcome *outcome = NULL;
@@ -244,7 +248,8 @@ out:
     return outcome;
 }
 
-bool outcome_contents_same(char *const *models, const struct hash *contents, int count, const atomic_bool *cancel)
+bool outcome_contents_same(char *const *models, const struct hash *contents, int count,
+                           const atomic_bool *cancel)
 {
     struct snapshot reading;
     struct context context;
@@ -256,7 +261,8 @@ bool outcome_contents_same(char *const *models, const struct hash *contents, int
         for (int i = 0; i < count && same; i++) {
             struct hash hash;
 
-            same = model_hash(&context, &reading.files, models[i], &hash) && hash_equal(hash, contents[i]);
+            same = model_hash(&context, &reading.files, models[i], &hash) &&
+                   hash_equal(hash, contents[i]);
         }
     } else {
         same = false;

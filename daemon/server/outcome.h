@@ -1,8 +1,9 @@
 #ifndef DAEMON_SERVER_OUTCOME_H
 #define DAEMON_SERVER_OUTCOME_H
 /*
- * What one compile came to, in a form that outlives the compile: what editors are told, what is served, what has to be
- * written. Made on a worker, then owned by the loop thread and never changed but for its snapshot.
+ * What one compile came to, in a form that outlives the compile: what editors are told, what is
+ * served, what has to be written. Made on a worker, then owned by the loop thread and never changed
+ * but for its snapshot.
  */
 #include "daemon/language/script.h"
 #include "daemon/server/snapshot.h"
@@ -10,7 +11,7 @@
 
 struct outcome_diagnostic {
     enum diagnostic_code code;
-    int model; /* number among the unit's models */
+    int model;                  /* number among the unit's models */
     char *message, *layer, *op; /* layer and op NULL where there is none */
     struct lsp_range view[3];   /* in the text view of the model, by enum lsp_encoding */
 };
@@ -31,7 +32,7 @@ struct outcome {
     char **external; /* files with weights, of all models */
     size_t external_count;
     struct snapshot snapshot; /* everything that was read */
-    bool stale; /* not OK, and a generated file of an earlier compile lies there */
+    bool stale;               /* not OK, and a generated file of an earlier compile lies there */
 
     /* OK only. */
     char *file_name;
@@ -46,16 +47,19 @@ struct outcome {
     struct hash fingerprint; /* of all that a client is served */
 };
 
-/* Compiles unit number `unit` of script. *written: a model is being written, and there is no outcome (NULL). NULL with
- * neither *written nor the cancel flag set: out of memory. keep: the compile is to be written afterwards, and
- * goes on looking at the flag, which the outcome then takes (*cancel is NULL). Worker. */
-struct outcome *outcome_new(struct script *script, int unit, struct compile_cache *cache, atomic_bool **cancel,
-                            bool keep, bool *written);
+/* Compiles unit number `unit` of script. *written: a model is being written, and there is no
+ * outcome (NULL). NULL with neither *written nor the cancel flag set: out of memory. keep: the
+ * compile is to be written afterwards, and goes on looking at the flag, which the outcome then
+ * takes (*cancel is NULL). Worker. */
+struct outcome *outcome_new(struct script *script, int unit, struct compile_cache *cache,
+                            atomic_bool **cancel, bool keep, bool *written);
 /* Accepts NULL. Any thread. */
 void outcome_free(struct outcome *outcome);
 /* Frees what was kept for writing. Accepts an outcome that keeps nothing. */
 void outcome_drop_compile(struct outcome *outcome);
-/* Whether the models' contents, read again, hash to these; false also where somebody writes them. Worker. */
-bool outcome_contents_same(char *const *models, const struct hash *contents, int count, const atomic_bool *cancel);
+/* Whether the models' contents, read again, hash to these; false also where somebody writes them.
+ * Worker. */
+bool outcome_contents_same(char *const *models, const struct hash *contents, int count,
+                           const atomic_bool *cancel);
 
 #endif

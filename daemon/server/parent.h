@@ -1,8 +1,8 @@
 #ifndef DAEMON_SERVER_PARENT_H
 #define DAEMON_SERVER_PARENT_H
 /*
- * The process that an editor names as its own in `initialize`: when it dies, so does a stdio server. A process id that
- * is not visible from here (another container's) is not used.
+ * The process that an editor names as its own in `initialize`: when it dies, so does a stdio
+ * server. A process id that is not visible from here (another container's) is not used.
  */
 #include <stdint.h>
 

@@ -152,5 +152,6 @@ int64_t path_now_ns(void)
 
 bool file_identity_settled(const struct file_identity *identity, int64_t at_ns)
 {
-    return at_ns - identity->modified_ns >= SETTLED_NS && at_ns - identity->changed_ns >= SETTLED_NS;
+    return at_ns - identity->modified_ns >= SETTLED_NS &&
+           at_ns - identity->changed_ns >= SETTLED_NS;
 }

@@ -1,8 +1,9 @@
 #ifndef DAEMON_SERVER_PATH_H
 #define DAEMON_SERVER_PATH_H
 /*
- * Paths as the daemon knows files by. A canonical path is absolute; every link in its folder is resolved, the name
- * itself is not (an atomic save replaces a name, not what it leads to). Results are new C strings. Any thread.
+ * Paths as the daemon knows files by. A canonical path is absolute; every link in its folder is
+ * resolved, the name itself is not (an atomic save replaces a name, not what it leads to). Results
+ * are new C strings. Any thread.
  */
 #include "daemon/compiler/model/load.h"
 #include <stdbool.h>
@@ -21,7 +22,8 @@ bool path_identity(const char *path, struct file_identity *identity);
 bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
 /* CLOCK_REALTIME in nanoseconds, what a file's times are compared with. */
 int64_t path_now_ns(void);
-/* Whether a stat may stand for the content that was read at that time (started at_ns): both times 2 s older. */
+/* Whether a stat may stand for the content that was read at that time (started at_ns): both times 2
+ * s older. */
 bool file_identity_settled(const struct file_identity *identity, int64_t at_ns);
 
 #endif

@@ -68,8 +68,10 @@ static void describe(struct progress *progress, struct json *value)
     if (counts.compiling == 0 && counts.done == 0) {
         snprintf(message, sizeof message, "looking for scripts and models");
     } else {
-        snprintf(message, sizeof message, "%zu of %zu compiled", counts.done, counts.done + counts.compiling);
-        json_set_int(value, "percentage", (int64_t)(counts.done * 100 / (counts.done + counts.compiling)));
+        snprintf(message, sizeof message, "%zu of %zu compiled", counts.done,
+                 counts.done + counts.compiling);
+        json_set_int(value, "percentage",
+                     (int64_t)(counts.done * 100 / (counts.done + counts.compiling)));
     }
     json_set_string(value, "message", message);
 }
@@ -92,7 +94,8 @@ static void end(struct session *session)
     session->progress = NULL;
 }
 
-static void created(struct session *session, void *state, const struct json *result, const struct json *error)
+static void created(struct session *session, void *state, const struct json *result,
+                    const struct json *error)
 {
     (void)state;
     (void)result;
@@ -127,7 +130,8 @@ static void tick(uv_timer_t *timer)
 
     for (struct session *session = server->sessions, *next; session; session = next) {
         next = session->next;
-        if (session->over || !session->work_done_progress || !session->ready || session->state != METHOD_RUNNING)
+        if (session->over || !session->work_done_progress || !session->ready ||
+            session->state != METHOD_RUNNING)
             continue;
         if (!busy && session->progress && !session->progress->created) {
             session->progress->over = true;

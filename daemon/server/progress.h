@@ -1,8 +1,8 @@
 #ifndef DAEMON_SERVER_PROGRESS_H
 #define DAEMON_SERVER_PROGRESS_H
 /*
- * Work-done progress for editors that can show it: begins once work has gone on for 300 ms, at most 10 reports a
- * second, and always an end. Loop thread.
+ * Work-done progress for editors that can show it: begins once work has gone on for 300 ms, at most
+ * 10 reports a second, and always an end. Loop thread.
  */
 struct server;
 struct session;

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <uv.h>
 
-/* What is known of a script is shown once all of it is known; but nobody is kept waiting longer than this. */
+/* What is known of a script is shown once all of it is known; but nobody is kept waiting longer
+ * than this. */
 #define PATIENCE_MS 500
 
 struct publish {
@@ -60,7 +61,8 @@ static void arm(struct publish *publish, uint64_t wait)
 {
     if (publish->closing)
         return;
-    if (!uv_is_active((uv_handle_t *)&publish->timer) || uv_timer_get_due_in(&publish->timer) > wait)
+    if (!uv_is_active((uv_handle_t *)&publish->timer) ||
+        uv_timer_get_due_in(&publish->timer) > wait)
         uv_timer_start(&publish->timer, flush, wait, 0);
 }
 
@@ -119,7 +121,8 @@ bool publish_interested(const struct session *session, const char *path)
         return true;
     while ((member = workspace_each(workspace, &at)))
         for (size_t u = 0; u < member->unit_count; u++)
-            if (unit_uses_model(member->units[u], path, NULL) && interested_itself(session, member->path))
+            if (unit_uses_model(member->units[u], path, NULL) &&
+                interested_itself(session, member->path))
                 return true;
     return false;
 }
@@ -139,7 +142,8 @@ static int64_t patience(const struct workspace *workspace, const char *path)
     return left > 0 ? left : 0;
 }
 
-static void refreshed(struct session *session, void *state, const struct json *result, const struct json *error);
+static void refreshed(struct session *session, void *state, const struct json *result,
+                      const struct json *error);
 
 static void refresh(struct session *session)
 {
@@ -152,7 +156,8 @@ static void refresh(struct session *session)
     session_ask(session, METHOD_diagnostic_refresh, NULL, refreshed, NULL);
 }
 
-static void refreshed(struct session *session, void *state, const struct json *result, const struct json *error)
+static void refreshed(struct session *session, void *state, const struct json *result,
+                      const struct json *error)
 {
     (void)state;
     (void)result;
@@ -181,7 +186,8 @@ void publish_pulled(struct session *session, const char *path, const struct json
 static bool pull_again(struct session *session, const char *path)
 {
     struct server *server = session->server;
-    const struct report_options options = {session->encoding, session->related_information, session->id};
+    const struct report_options options = {session->encoding, session->related_information,
+                                           session->id};
     struct published *last = table_get(&session->published, path);
     struct json *diagnostics;
     struct buffer text = BUFFER_EMPTY;
@@ -204,7 +210,8 @@ static void publish_to(struct session *session, const char *path)
     struct server *server = session->server;
     const struct member *member = workspace_find(server->workspace, path);
     struct document *document = documents_find_path(&server->documents, session->id, path);
-    const struct report_options options = {session->encoding, session->related_information, session->id};
+    const struct report_options options = {session->encoding, session->related_information,
+                                           session->id};
     struct published *last = table_get(&session->published, path), *now;
     struct json *diagnostics = report_file(server->workspace, path, &options);
     bool empty = json_count(diagnostics) == 0, same;
@@ -230,8 +237,8 @@ static void publish_to(struct session *session, const char *path)
     }
     /* Under another URI than before, the old one is emptied. */
     if (last && strcmp(last->uri, uri) != 0 && strcmp(last->text, "[]") != 0)
-        session_notify(session, METHOD_publish_diagnostics, lsp_publish_params(last->uri, -1, json_new_array()),
-                       false);
+        session_notify(session, METHOD_publish_diagnostics,
+                       lsp_publish_params(last->uri, -1, json_new_array()), false);
     published_free(table_take(&session->published, path));
     if (session->over)
         goto out;
@@ -243,7 +250,8 @@ static void publish_to(struct session *session, const char *path)
         table_put(&session->published, path, now);
     }
     if (!(same && empty)) {
-        session_notify(session, METHOD_publish_diagnostics, lsp_publish_params(uri, version, diagnostics), false);
+        session_notify(session, METHOD_publish_diagnostics,
+                       lsp_publish_params(uri, version, diagnostics), false);
         diagnostics = NULL;
     }
 out:
@@ -302,8 +310,8 @@ static void flush(uv_timer_t *timer)
         arm(publish, (uint64_t)wait);
 }
 
-void publish_generated(struct publish *publish, const char *script, char *const *files, size_t count,
-                       struct hash fingerprint)
+void publish_generated(struct publish *publish, const char *script, char *const *files,
+                       size_t count, struct hash fingerprint)
 {
     struct server *server = publish->server;
     char print[33];
@@ -315,8 +323,8 @@ void publish_generated(struct publish *publish, const char *script, char *const 
         char *uri;
 
         next = session->next;
-        if (session->over || !session->editor || !session->ready || session->state != METHOD_RUNNING ||
-            !publish_interested(session, script))
+        if (session->over || !session->editor || !session->ready ||
+            session->state != METHOD_RUNNING || !publish_interested(session, script))
             continue;
         params = json_new_object();
         list = json_new_array();

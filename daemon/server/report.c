@@ -61,8 +61,8 @@ static struct lsp_range script_range(const struct script *script, struct csharp_
 
 /* --- what a script shows ---------------------------------------------------------------------- */
 
-static void add_problem(struct list *list, const struct script *script, const struct script_problem *problem,
-                        const struct report_options *options)
+static void add_problem(struct list *list, const struct script *script,
+                        const struct script_problem *problem, const struct report_options *options)
 {
     struct item *item = add(list);
 
@@ -72,7 +72,8 @@ static void add_problem(struct list *list, const struct script *script, const st
     item->argument = problem->argument;
 }
 
-static void add_outcome(struct list *list, const struct unit *unit, const struct report_options *options)
+static void add_outcome(struct list *list, const struct unit *unit,
+                        const struct report_options *options)
 {
     const struct member *member = unit->member;
     const struct script *script = member->script;
@@ -95,11 +96,13 @@ static void add_outcome(struct list *list, const struct unit *unit, const struct
         if (from->code != TUKI0100)
             add_related(item, report_uri(member->workspace, model->path, options->session),
                         from->view[options->encoding],
-                        from->layer ? memory_printf("layer %s", from->layer) : memory_text("in the model"));
+                        from->layer ? memory_printf("layer %s", from->layer)
+                                    : memory_text("in the model"));
     }
 }
 
-static void add_unit(struct list *list, const struct unit *unit, const struct report_options *options)
+static void add_unit(struct list *list, const struct unit *unit,
+                     const struct report_options *options)
 {
     const struct script *script = unit->member->script;
     const struct script_unit *row = &script->units[unit->number];
@@ -126,7 +129,8 @@ static void add_unit(struct list *list, const struct unit *unit, const struct re
     }
 }
 
-static void add_script(struct list *list, const struct member *member, const struct report_options *options)
+static void add_script(struct list *list, const struct member *member,
+                       const struct report_options *options)
 {
     for (int i = 0; i < member->script->problem_count; i++)
         add_problem(list, member->script, &member->script->problems[i], options);
@@ -139,16 +143,19 @@ static void add_script(struct list *list, const struct member *member, const str
 static bool same_item(const struct item *item, const struct outcome_diagnostic *diagnostic,
                       const struct report_options *options)
 {
-    return item->code == diagnostic->code && item->message && strcmp(item->message, diagnostic->message) == 0 &&
+    return item->code == diagnostic->code && item->message &&
+           strcmp(item->message, diagnostic->message) == 0 &&
            memcmp(&item->range, &diagnostic->view[options->encoding], sizeof item->range) == 0;
 }
 
 /* One diagnostic for the model, however many arguments name it. */
 static void add_model_diagnostic(struct list *list, const struct unit *unit,
-                                 const struct outcome_diagnostic *diagnostic, const struct report_options *options)
+                                 const struct outcome_diagnostic *diagnostic,
+                                 const struct report_options *options)
 {
     const struct member *member = unit->member;
-    const struct script_model *model = &member->script->units[unit->number].models[diagnostic->model];
+    const struct script_model *model =
+        &member->script->units[unit->number].models[diagnostic->model];
     struct item *item = NULL;
 
     for (size_t i = 0; i < list->count && !item; i++)
@@ -164,7 +171,8 @@ static void add_model_diagnostic(struct list *list, const struct unit *unit,
     }
     if (member->kind == MEMBER_SCRIPT)
         add_related(item, report_uri(member->workspace, member->path, options->session),
-                    script_range(member->script, model->range, options->encoding), memory_text("named here"));
+                    script_range(member->script, model->range, options->encoding),
+                    memory_text("named here"));
 }
 
 static void add_model_of(struct list *list, const struct unit *unit, const char *path,
@@ -176,7 +184,8 @@ static void add_model_of(struct list *list, const struct unit *unit, const char 
         const struct outcome_diagnostic *diagnostic = &unit->outcome->diagnostics[i];
 
         /* A model that is not there shows its absence where it is named. */
-        if ((diagnostic->code != TUKI0100 || unit->member->kind == MEMBER_MODEL) && strcmp(row->models[diagnostic->model].path, path) == 0)
+        if ((diagnostic->code != TUKI0100 || unit->member->kind == MEMBER_MODEL) &&
+            strcmp(row->models[diagnostic->model].path, path) == 0)
             add_model_diagnostic(list, unit, diagnostic, options);
     }
     if (unit->written_long && list->count == 0)
@@ -185,7 +194,8 @@ static void add_model_of(struct list *list, const struct unit *unit, const char 
 
 static int compare_members(const void *a, const void *b)
 {
-    return strcmp((*(const struct member *const *)a)->path, (*(const struct member *const *)b)->path);
+    return strcmp((*(const struct member *const *)a)->path,
+                  (*(const struct member *const *)b)->path);
 }
 
 static void add_model(struct list *list, const struct workspace *workspace, const char *path,
@@ -241,9 +251,11 @@ static struct json *item_json(const struct item *item, const struct report_optio
     struct json *json;
 
     if (item->code == TUKI0151)
-        made = memory_printf("file %s: it is of an earlier state of the model. %s.", item->layer, info->advice);
+        made = memory_printf("file %s: it is of an earlier state of the model. %s.", item->layer,
+                             info->advice);
     else if (item->code == TUKI0152)
-        made = memory_text("model: it is still being written; what is shown is of its last complete state.");
+        made = memory_text(
+            "model: it is still being written; what is shown is of its last complete state.");
     if (made)
         diagnostic.message = made;
     if (item->model || layer || item->argument >= 0) {
@@ -282,7 +294,8 @@ static struct json *list_json(struct list *list, const struct report_options *op
     return array;
 }
 
-struct json *report_file(const struct workspace *workspace, const char *path, const struct report_options *options)
+struct json *report_file(const struct workspace *workspace, const char *path,
+                         const struct report_options *options)
 {
     const struct member *member = workspace_find(workspace, path);
     struct list list = {NULL, 0};

@@ -1,8 +1,8 @@
 #ifndef DAEMON_SERVER_REPORT_H
 #define DAEMON_SERVER_REPORT_H
 /*
- * What there is to say about a file, as LSP diagnostics: at the arguments of a script, or at the lines of a model's
- * text view, each pointing to the other. Loop thread; reads the workspace.
+ * What there is to say about a file, as LSP diagnostics: at the arguments of a script, or at the
+ * lines of a model's text view, each pointing to the other. Loop thread; reads the workspace.
  */
 #include "daemon/server/workspace.h"
 #include "protocol/json.h"
@@ -15,7 +15,8 @@ struct report_options {
 };
 
 /* An array, in the order of positions. path is that of a script or a model. */
-struct json *report_file(const struct workspace *workspace, const char *path, const struct report_options *options);
+struct json *report_file(const struct workspace *workspace, const char *path,
+                         const struct report_options *options);
 /* Of one unit, as its script shows them, the script's own problems with its class included. */
 struct json *report_unit(const struct unit *unit, const struct report_options *options);
 /* The URI that a session knows the file by; a new C string. */

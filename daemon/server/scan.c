@@ -48,7 +48,8 @@ int scan_read_file(const char *path, size_t limit, char **bytes, size_t *size)
         rc = buffer_reserve(&read_bytes, 64 * 1024);
         if (rc < 0)
             break;
-        got = pread(descriptor, read_bytes.data + read_bytes.length, 64 * 1024, (off_t)read_bytes.length);
+        got = pread(descriptor, read_bytes.data + read_bytes.length, 64 * 1024,
+                    (off_t)read_bytes.length);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -85,7 +86,8 @@ static void visit_file(struct walk *walk, const char *path)
         char *bytes;
         size_t size;
 
-        if (scan_read_file(path, CSHARP_TEXT_MAX, &bytes, &size) == 0 && script_possible(bytes, size))
+        if (scan_read_file(path, CSHARP_TEXT_MAX, &bytes, &size) == 0 &&
+            script_possible(bytes, size))
             add(&scan->scripts, &scan->script_count, path);
         free(bytes);
     }
@@ -98,7 +100,8 @@ static bool first_visit(struct walk *walk, int descriptor)
 
     if (fstat(descriptor, &status) < 0)
         return false;
-    snprintf(key, sizeof key, "%llx:%llx", (unsigned long long)status.st_dev, (unsigned long long)status.st_ino);
+    snprintf(key, sizeof key, "%llx:%llx", (unsigned long long)status.st_dev,
+             (unsigned long long)status.st_ino);
     return !table_put(&walk->visited, key, walk);
 }
 

@@ -65,8 +65,8 @@ static void leave_late(uv_timer_t *timer)
 {
     struct process *process = timer->data;
 
-    /* The work that is left cannot be waited for, and holds memory that cannot be freed. What it would write is
-     * written under temporary names. */
+    /* The work that is left cannot be waited for, and holds memory that cannot be freed. What it
+     * would write is written under temporary names. */
     log_line(LOG_WARNING, "left while work was under way");
     _exit(process->server.exit_code);
 }
@@ -161,7 +161,8 @@ static int open_parts(struct server *server)
     char why[256] = "";
     int error = 0;
 
-    server->cache = cache_open(options->cache, options->cache_limit, COMPILER_VERSION, why, sizeof why);
+    server->cache =
+        cache_open(options->cache, options->cache_limit, COMPILER_VERSION, why, sizeof why);
     if (!server->cache)
         return -ENOMEM;
     if (options->cache && *why)
@@ -241,7 +242,8 @@ int server_run(const struct server_options *options)
     uv_signal_init(&process->loop, &process->terminate);
     uv_timer_init(&process->loop, &process->idle);
     uv_timer_init(&process->loop, &process->leave);
-    process->interrupt.data = process->terminate.data = process->idle.data = process->leave.data = process;
+    process->interrupt.data = process->terminate.data = process->idle.data = process->leave.data =
+        process;
     rc = open_parts(server);
     if (rc == 0)
         rc = open_ways_in(server);

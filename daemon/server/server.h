@@ -1,8 +1,9 @@
 #ifndef DAEMON_SERVER_SERVER_H
 #define DAEMON_SERVER_SERVER_H
 /*
- * The process: its loop, its parts, when it begins and when it ends. One loop thread; only that touches anything here,
- * but for the cache, the compile cache and the watch, which say themselves who may call them.
+ * The process: its loop, its parts, when it begins and when it ends. One loop thread; only that
+ * touches anything here, but for the cache, the compile cache and the watch, which say themselves
+ * who may call them.
  */
 #include "cache/cache.h"
 #include "daemon/compile_cache.h"
@@ -24,7 +25,7 @@ struct server_options {
     const char *const *watch;
     size_t watch_count;
     bool write;
-    const char *cache; /* NULL: none */
+    const char *cache;    /* NULL: none */
     uint64_t cache_limit; /* bytes, 0: none */
     int jobs;             /* compiles in the background at a time, at least 1 */
     int idle_exit;        /* seconds, 0: never */
@@ -58,7 +59,8 @@ int server_run(const struct server_options *options);
 void server_leave(struct server *server, int exit_code);
 void server_session_closed(struct server *server, bool stdio, int exit_code);
 /* A warning for the log and for every editor. */
-void server_warn(struct server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void server_warn(struct server *server, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 int64_t server_uptime_ms(const struct server *server);
 
 #endif

@@ -40,19 +40,22 @@ static void send_body(struct session *session, struct buffer *body)
     if (session->over || !session->channel)
         return;
     if (body->failed || frame_write(&frame, body->data, body->length) < 0) {
-        log_line(LOG_ERROR, "session %llu: a message could not be made", (unsigned long long)session->id);
+        log_line(LOG_ERROR, "session %llu: a message could not be made",
+                 (unsigned long long)session->id);
         buffer_release(&frame);
         session_end(session, 1, false);
         return;
     }
     bytes = buffer_take(&frame, &length);
     if (!channel_send(session->channel, bytes, length)) {
-        log_line(LOG_WARNING, "session %llu: the client does not read; closed", (unsigned long long)session->id);
+        log_line(LOG_WARNING, "session %llu: the client does not read; closed",
+                 (unsigned long long)session->id);
         session_end(session, 1, false);
     }
 }
 
-void session_notify(struct session *session, enum method_id method, struct json *params, bool optional)
+void session_notify(struct session *session, enum method_id method, struct json *params,
+                    bool optional)
 {
     struct buffer body = BUFFER_EMPTY;
 
@@ -68,8 +71,8 @@ void session_notify(struct session *session, enum method_id method, struct json 
     buffer_release(&body);
 }
 
-void session_ask(struct session *session, enum method_id method, struct json *params, session_reply *function,
-                 void *state)
+void session_ask(struct session *session, enum method_id method, struct json *params,
+                 session_reply *function, void *state)
 {
     struct buffer body = BUFFER_EMPTY;
 
@@ -100,7 +103,9 @@ struct session *answer_session(struct server *server, struct answer answer)
 {
     struct session *session = session_find(server, answer.session);
 
-    return session && !session->over && rpc_registry_find(&session->registry, answer.ticket) ? session : NULL;
+    return session && !session->over && rpc_registry_find(&session->registry, answer.ticket)
+               ? session
+               : NULL;
 }
 
 bool answer_open(struct server *server, struct answer answer)
@@ -137,7 +142,8 @@ void answer_error(struct server *server, struct answer answer, int code, const c
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    if (rpc_registry_answer_error(&session->registry, answer.ticket, code, message, NULL, &body) < 0)
+    if (rpc_registry_answer_error(&session->registry, answer.ticket, code, message, NULL, &body) <
+        0)
         body.failed = true;
     send_body(session, &body);
     buffer_release(&body);
@@ -173,7 +179,8 @@ static void handle_response(struct session *session, const struct rpc_message *m
     }
 }
 
-static void handle_call(struct session *session, const struct rpc_message *message, const char *text)
+static void handle_call(struct session *session, const struct rpc_message *message,
+                        const char *text)
 {
     struct request request = {.params = message->params, .message = message, .text = text};
     const struct method *method;
@@ -187,7 +194,8 @@ static void handle_call(struct session *session, const struct rpc_message *messa
     }
     if (message->kind == RPC_REQUEST) {
         request.answer.session = session->id;
-        rc = rpc_registry_open(&session->registry, message->id, method->name, NULL, &request.answer.ticket);
+        rc = rpc_registry_open(&session->registry, message->id, method->name, NULL,
+                               &request.answer.ticket);
         if (rc < 0) {
             refuse(session, message->id, rc == -EEXIST ? RPC_INVALID_REQUEST : RPC_REQUEST_FAILED,
                    rc == -EEXIST ? "a request with this id is open" : "too many requests are open");
@@ -245,7 +253,8 @@ static void ended(void *state, int error)
     struct session *session = state;
 
     if (frame_reader_pending(&session->reader))
-        log_line(LOG_WARNING, "session %llu: the input ended within a message", (unsigned long long)session->id);
+        log_line(LOG_WARNING, "session %llu: the input ended within a message",
+                 (unsigned long long)session->id);
     if (error)
         log_line(LOG_INFO, "session %llu: %s", (unsigned long long)session->id, strerror(-error));
     session_end(session, session->state == METHOD_SHUT_DOWN ? 0 : 1, error == 0);

@@ -3,8 +3,9 @@
 /*
  * One connection: its state, what its client can do, the requests that are open. Loop thread.
  *
- * A method's entry handles one message. A request that needs time is answered later, through a `struct answer`: two
- * numbers, so that nothing dangles when the request was cancelled or the connection has gone.
+ * A method's entry handles one message. A request that needs time is answered later, through a
+ * `struct answer`: two numbers, so that nothing dangles when the request was cancelled or the
+ * connection has gone.
  */
 #include "daemon/server/table.h"
 #include "protocol/frame.h"
@@ -22,11 +23,12 @@ struct answer {
 struct request {
     const struct json *params;
     const struct rpc_message *message;
-    const char *text; /* of the body */
+    const char *text;     /* of the body */
     struct answer answer; /* of requests */
 };
 
-/* The answer to a request of ours: result or error, both borrowed; both NULL where the session ended first. */
+/* The answer to a request of ours: result or error, both borrowed; both NULL where the session
+ * ended first. */
 struct session;
 typedef void session_reply(struct session *session, void *state, const struct json *result,
                            const struct json *error);
@@ -60,7 +62,7 @@ struct session {
         int64_t id;
         session_reply *function;
         void *state;
-    } *asked;
+    } * asked;
     size_t asked_count;
 };
 
@@ -71,11 +73,13 @@ void session_end(struct session *session, int exit_code, bool flush);
 struct session *session_find(struct server *server, uint64_t id);
 
 /* An optional message is dropped where the client is slow. params are taken. */
-void session_notify(struct session *session, enum method_id method, struct json *params, bool optional);
-void session_ask(struct session *session, enum method_id method, struct json *params, session_reply *function,
-                 void *state);
+void session_notify(struct session *session, enum method_id method, struct json *params,
+                    bool optional);
+void session_ask(struct session *session, enum method_id method, struct json *params,
+                 session_reply *function, void *state);
 
-/* Answers, once; where the request is not open any more this does nothing. result is taken; NULL: null. */
+/* Answers, once; where the request is not open any more this does nothing. result is taken; NULL:
+ * null. */
 void answer_result(struct server *server, struct answer answer, struct json *result);
 void answer_error(struct server *server, struct answer answer, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -87,7 +91,7 @@ void session_add_root(struct session *session, const char *uri);
 void session_remove_root(struct session *session, const char *uri);
 
 /* The entries of the method table: one function a row. */
-#define METHOD_IN(id, name, kind, states, doc)                                                                         \
+#define METHOD_IN(id, name, kind, states, doc)                                                     \
     void method_##id(struct session *session, const struct request *request);
 #define METHOD_OUT(id, name, kind, doc)
 #include "protocol/methods.def"

@@ -26,8 +26,8 @@ bool snapshot_being_written(const char *path)
     descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (descriptor < 0)
         return false;
-    /* A read lease is granted only while nobody has the file open for writing: the one way to ask the kernel. It is
-     * given back at once. */
+    /* A read lease is granted only while nobody has the file open for writing: the one way to ask
+     * the kernel. It is given back at once. */
     if (fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0)
         fcntl(descriptor, F_SETLEASE, F_UNLCK);
     else
@@ -63,9 +63,11 @@ static bool note(struct files *files, const char *path, const char **why)
     return !snapshot->written;
 }
 
-static struct file *noted_open(struct files *files, struct arena *arena, const char *path, const char **why)
+static struct file *noted_open(struct files *files, struct arena *arena, const char *path,
+                               const char **why)
 {
-    return note(files, path, why) ? files_system.functions->open(&files_system, arena, path, why) : NULL;
+    return note(files, path, why) ? files_system.functions->open(&files_system, arena, path, why)
+                                  : NULL;
 }
 
 static struct file *noted_open_inside(struct files *files, struct arena *arena, const char *folder,
@@ -76,7 +78,9 @@ static struct file *noted_open_inside(struct files *files, struct arena *arena, 
     bool readable = note(files, path, why);
 
     free(path);
-    return readable ? files_system.functions->open_inside(&files_system, arena, folder, location, why) : NULL;
+    return readable
+               ? files_system.functions->open_inside(&files_system, arena, folder, location, why)
+               : NULL;
 }
 
 static int64_t noted_read(struct file *file, uint64_t offset, void *bytes, size_t size)

@@ -1,8 +1,9 @@
 #ifndef DAEMON_SERVER_SNAPSHOT_H
 #define DAEMON_SERVER_SNAPSHOT_H
 /*
- * The files that a job has read, each with what stat said before its first byte: whether they are still those can be
- * asked afterwards, by any thread. While somebody writes a file, it is not read at all.
+ * The files that a job has read, each with what stat said before its first byte: whether they are
+ * still those can be asked afterwards, by any thread. While somebody writes a file, it is not read
+ * at all.
  *
  * A snapshot belongs to one thread at a time.
  */
@@ -19,7 +20,7 @@ struct snapshot {
     struct files files; /* what the job reads through: the file system, noted down */
     struct snapshot_file *list;
     size_t count;
-    bool written; /* a file was being written when it was to be read */
+    bool written;  /* a file was being written when it was to be read */
     char *writing; /* that file */
 };
 
@@ -44,8 +45,8 @@ bool snapshot_has(const struct snapshot *snapshot, const char *path);
 /* Deep copy, of the list alone. */
 void snapshot_copy(struct snapshot *to, const struct snapshot *from);
 
-/* Whether somebody has the file open for writing; where the system cannot tell, whether it changed less than 2 s ago
- * counts. False for a file that is not there. */
+/* Whether somebody has the file open for writing; where the system cannot tell, whether it changed
+ * less than 2 s ago counts. False for a file that is not there. */
 bool snapshot_being_written(const char *path);
 
 #endif

@@ -22,7 +22,8 @@ void table_release(struct table *table)
     *table = (struct table){NULL, 0, 0, 0};
 }
 
-/* The entry of key, or NULL. An entry that was taken out has a value of NULL and keeps its hash as a stepping stone.
+/* The entry of key, or NULL. An entry that was taken out has a value of NULL and keeps its hash as
+ * a stepping stone.
  */
 static struct table_entry *find(const struct table *table, const char *key, uint64_t hash)
 {

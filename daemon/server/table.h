@@ -1,8 +1,9 @@
 #ifndef DAEMON_SERVER_TABLE_H
 #define DAEMON_SERVER_TABLE_H
 /*
- * From a text to a pointer. Keys are copied, values belong to the caller. One thread at a time. A zeroed table is an
- * empty one. The order of table_each() is nobody's promise: what leaves the process is sorted.
+ * From a text to a pointer. Keys are copied, values belong to the caller. One thread at a time. A
+ * zeroed table is an empty one. The order of table_each() is nobody's promise: what leaves the
+ * process is sorted.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +14,8 @@ struct table {
         char *key;
         void *value;
         uint64_t hash;
-    } *entries;
-    size_t capacity; /* a power of two, or 0 */
+    } * entries;
+    size_t capacity;    /* a power of two, or 0 */
     size_t count, used; /* used: with the places of entries that were taken out */
 };
 
@@ -26,8 +27,8 @@ void *table_get(const struct table *table, const char *key);
 void *table_put(struct table *table, const char *key, void *value);
 /* Takes the entry out and returns its value; NULL where there is none. */
 void *table_take(struct table *table, const char *key);
-/* `size_t at = 0; while (table_each(table, &at, &key, &value))`; the entry just given may be taken out meanwhile,
- * nothing may be put in. key may be NULL. */
+/* `size_t at = 0; while (table_each(table, &at, &key, &value))`; the entry just given may be taken
+ * out meanwhile, nothing may be put in. key may be NULL. */
 bool table_each(const struct table *table, size_t *at, const char **key, void **value);
 
 #endif

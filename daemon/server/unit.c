@@ -63,7 +63,8 @@ bool unit_at_rest(const struct unit *unit)
 {
     if (unit->writing)
         return false;
-    /* What is shown while somebody keeps writing is the last complete state; that is all there is to wait for. */
+    /* What is shown while somebody keeps writing is the last complete state; that is all there is
+     * to wait for. */
     if (unit->written_since_ms)
         return unit->written_long;
     return !unit->compiling && unit->current == unit->revision;
@@ -94,7 +95,8 @@ bool unit_generates(const struct unit *unit, const char *path)
     if (member->kind != MEMBER_SCRIPT || !member->script)
         return false;
     last = path_name(member->path);
-    if (name - path != last - member->path || strncmp(path, member->path, (size_t)(name - path)) != 0)
+    if (name - path != last - member->path ||
+        strncmp(path, member->path, (size_t)(name - path)) != 0)
         return false;
     row = &member->script->units[unit->number];
     return strcmp(name, row->file) == 0 || write_is_asset(row->options.file_stem, name);
@@ -244,12 +246,13 @@ static void write_done(struct job *job)
         unit->writing = NULL;
         unit->write_failed = result->error < 0 && !job_cancelled(job);
         if (unit->write_failed)
-            server_warn(work->server, "%s cannot be written: %s", result->failed ? result->failed : work->folder,
-                        strerror(-result->error));
+            server_warn(work->server, "%s cannot be written: %s",
+                        result->failed ? result->failed : work->folder, strerror(-result->error));
         else if (!job_cancelled(job) &&
                  (result->count || !hash_equal(unit->told, work->fingerprint))) {
             unit->told = work->fingerprint;
-            publish_generated(work->server->publish, member->path, result->files, result->count, work->fingerprint);
+            publish_generated(work->server->publish, member->path, result->files, result->count,
+                              work->fingerprint);
         }
         unit_write(unit); /* what came meanwhile */
     }
@@ -276,8 +279,8 @@ void unit_write(struct unit *unit)
     }
     row = &member->script->units[unit->number];
     if (row->blocked || !member->saved) {
-        /* It would be a file for a text that the user has not saved. The compile is cheap to repeat from the cache,
-         * and dear to keep. */
+        /* It would be a file for a text that the user has not saved. The compile is cheap to repeat
+         * from the cache, and dear to keep. */
         outcome_drop_compile(unit->outcome);
         unit->unwritten = !member->saved;
         return;

@@ -1,9 +1,10 @@
 #ifndef DAEMON_SERVER_WATCH_H
 #define DAEMON_SERVER_WATCH_H
 /*
- * What changes in folders. A folder is watched, never a file; whoever walks a tree watches each folder before listing
- * it, so that nothing is missed between the two. How changes are noticed is a back end's business (watch_inotify.c);
- * that they have settled, are not our own, and are reported once, is decided here.
+ * What changes in folders. A folder is watched, never a file; whoever walks a tree watches each
+ * folder before listing it, so that nothing is missed between the two. How changes are noticed is a
+ * back end's business (watch_inotify.c); that they have settled, are not our own, and are reported
+ * once, is decided here.
  *
  * All on the loop thread, but for watch_add() and watch_expect(), which any thread may call.
  */
@@ -20,7 +21,8 @@ struct watch_events {
     bool (*wanted)(void *state, const char *path);
     /* A wanted file came, went or changed, and has settled. */
     void (*changed)(void *state, const char *path);
-    /* A folder came (it is not watched yet, nor is what lies below it), or went with all below it. */
+    /* A folder came (it is not watched yet, nor is what lies below it), or went with all below it.
+     */
     void (*folder_came)(void *state, const char *folder);
     void (*folder_gone)(void *state, const char *folder);
     /* Changes were lost: everything has to be looked at again. At most once a second. */
@@ -33,8 +35,8 @@ struct watch *watch_new(struct uv_loop_s *loop, const struct watch_events *event
 void watch_free(struct watch *watch);
 
 /*
- * Watches one folder (canonical; what lies below it is not). Watching it again is fine. 0; -ENOSPC or -EMFILE: a limit
- * of the system is reached; else negative errno.
+ * Watches one folder (canonical; what lies below it is not). Watching it again is fine. 0; -ENOSPC
+ * or -EMFILE: a limit of the system is reached; else negative errno.
  */
 int watch_add(struct watch *watch, const char *folder);
 /* Stops watching the folder and all below it. */
@@ -45,7 +47,8 @@ size_t watch_count(struct watch *watch);
 /* A change that somebody else noticed; settles as any. */
 void watch_touch(struct watch *watch, const char *path);
 
-/* The daemon is about to put the file with this identity at path (NULL: to delete it): that is no event. */
+/* The daemon is about to put the file with this identity at path (NULL: to delete it): that is no
+ * event. */
 void watch_expect(struct watch *watch, const char *path, const struct file_identity *identity);
 
 /* --- for back ends -------------------------------------------------------------------------- */

@@ -15,11 +15,12 @@
 #include <uv.h>
 
 /* Never opens or reads: reading a file would be an event of its own. */
-#define MASK                                                                                                           \
-    (IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF |            \
-     IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
+#define MASK                                                                                       \
+    (IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE | IN_DELETE_SELF |       \
+     IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
 
-/* One turn of the loop reads at most so much, so that a storm of events does not hold the others up. */
+/* One turn of the loop reads at most so much, so that a storm of events does not hold the others
+ * up. */
 #define READ_SIZE (64 * 1024)
 
 struct folder {
@@ -28,8 +29,8 @@ struct folder {
 };
 
 /*
- * A tree is walked by a worker, and the first events may be read here before the walk is over: both look at these
- * tables under the mutex.
+ * A tree is walked by a worker, and the first events may be read here before the walk is over: both
+ * look at these tables under the mutex.
  */
 struct inotify {
     struct watch *watch;

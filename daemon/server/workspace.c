@@ -136,7 +136,8 @@ void workspace_add_root(struct workspace *workspace, const char *path)
         free(canonical);
         return;
     }
-    workspace->roots = memory_grow(workspace->roots, workspace->root_count, sizeof *workspace->roots);
+    workspace->roots =
+        memory_grow(workspace->roots, workspace->root_count, sizeof *workspace->roots);
     workspace->roots[workspace->root_count++] = (struct root){.path = canonical, .count = 1};
     scan_start(workspace, canonical, false);
 }
@@ -162,7 +163,8 @@ void workspace_remove_root(struct workspace *workspace, const char *path)
             table_take(&workspace->models, key);
     at = 0;
     while ((member = workspace_each(workspace, &at)))
-        if (!member->loose && !member->waiter_count && !workspace_in_roots(workspace, member->path) &&
+        if (!member->loose && !member->waiter_count &&
+            !workspace_in_roots(workspace, member->path) &&
             !documents_find_path(&workspace->server->documents, 0, member->path))
             member_free(member);
     /* What lies below and is a root of its own lost its watches with the rest. */
@@ -222,7 +224,9 @@ static void take_scan(struct workspace *workspace, struct scan_work *work)
     size_t at = 0;
 
     for (size_t i = 0; i < scan->script_count; i++) {
-        member = workspace_in_roots(workspace, scan->scripts[i]) ? get_script(workspace, scan->scripts[i]) : NULL;
+        member = workspace_in_roots(workspace, scan->scripts[i])
+                     ? get_script(workspace, scan->scripts[i])
+                     : NULL;
         if (member && !member->reading)
             member_read(member, JOB_FILE);
     }
@@ -233,7 +237,8 @@ static void take_scan(struct workspace *workspace, struct scan_work *work)
     while ((member = workspace_each(workspace, &at))) {
         if (!path_inside(work->folder, member->path))
             continue;
-        if (member->kind == MEMBER_SCRIPT && !among(scan->scripts, scan->script_count, member->path))
+        if (member->kind == MEMBER_SCRIPT &&
+            !among(scan->scripts, scan->script_count, member->path))
             member_read(member, JOB_FILE);
         for (size_t u = 0; u < member->unit_count; u++)
             unit_outdate(member->units[u], JOB_BACKGROUND);
@@ -260,13 +265,14 @@ static void scan_done(struct job *job)
     if (work->scan.limit) {
         workspace->unwatched++;
         if (workspace->unwatched == 1)
-            server_warn(work->server, "%s: not all folders can be watched; raise %s", work->scan.unwatched,
+            server_warn(work->server, "%s: not all folders can be watched; raise %s",
+                        work->scan.unwatched,
                         work->scan.limit == -ENOSPC ? "fs.inotify.max_user_watches"
                                                     : "fs.inotify.max_user_instances");
     }
     if (!job_cancelled(job) && !workspace->leaving) {
-        log_line(LOG_INFO, "%s: %zu folders, %zu scripts, %zu models", work->folder, work->scan.folders,
-                 work->scan.script_count, work->scan.model_count);
+        log_line(LOG_INFO, "%s: %zu folders, %zu scripts, %zu models", work->folder,
+                 work->scan.folders, work->scan.script_count, work->scan.model_count);
         take_scan(workspace, work);
         workspace_models_update(workspace);
     }
@@ -426,12 +432,14 @@ void workspace_folder_gone(void *state, const char *folder)
         if (path_inside(folder, member->path))
             table_put(&gone, member->path, workspace);
         for (size_t u = 0; member->script && u < member->unit_count; u++) {
-            const struct compile_options *options = &member->script->units[member->units[u]->number].options;
+            const struct compile_options *options =
+                &member->script->units[member->units[u]->number].options;
 
             for (int m = 0; m < options->model_count; m++)
                 if (path_inside(folder, options->models[m]))
                     table_put(&gone, options->models[m], workspace);
-            for (size_t f = 0; member->units[u]->outcome && f < member->units[u]->outcome->snapshot.count; f++)
+            for (size_t f = 0;
+                 member->units[u]->outcome && f < member->units[u]->outcome->snapshot.count; f++)
                 if (path_inside(folder, member->units[u]->outcome->snapshot.list[f].path))
                     table_put(&gone, member->units[u]->outcome->snapshot.list[f].path, workspace);
         }
@@ -475,8 +483,8 @@ void workspace_edited(struct workspace *workspace, const char *path)
 
 /* --- what comes round again ------------------------------------------------------------------- */
 
-/* What the last tick changed may be what somebody waits for. Waiters may bring members to an end, so the search begins
- * anew after each. */
+/* What the last tick changed may be what somebody waits for. Waiters may bring members to an end,
+ * so the search begins anew after each. */
 static void settle_waiters(struct workspace *workspace)
 {
     struct member *member;
@@ -571,7 +579,8 @@ static struct member *naming(const struct workspace *workspace, const char *path
     return first;
 }
 
-void workspace_ensure(struct workspace *workspace, const char *path, member_waiter *waiter, void *state)
+void workspace_ensure(struct workspace *workspace, const char *path, member_waiter *waiter,
+                      void *state)
 {
     struct member *member = workspace_find(workspace, path);
 

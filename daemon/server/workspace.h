@@ -1,13 +1,14 @@
 #ifndef DAEMON_SERVER_WORKSPACE_H
 #define DAEMON_SERVER_WORKSPACE_H
 /*
- * Which scripts there are, which models each of them uses, and what became of both. Loop thread; the work itself is
- * done by jobs, whose results come back here.
+ * Which scripts there are, which models each of them uses, and what became of both. Loop thread;
+ * the work itself is done by jobs, whose results come back here.
  *
  *     member   a script, or a model that stands for itself because no script names it
  *     unit     one attribute of a script (or that model): one compile, one generated file
  *
- * A member is kept while it lies in a root and has units, is open in an editor, or was asked for (loose).
+ * A member is kept while it lies in a root and has units, is open in an editor, or was asked for
+ * (loose).
  */
 #include "daemon/language/script.h"
 #include "daemon/server/jobs.h"
@@ -29,11 +30,11 @@ struct unit {
     uint64_t current;  /* the revision that the outcome is of */
     bool unwritten;    /* the outcome waits until the script is saved */
     bool write_failed;
-    int64_t written_since_ms;  /* a model is being written by somebody since then; 0: no */
-    bool written_long;         /* for longer than changes are waited for */
-    int64_t restored_ms;       /* when its files were last written for a change that was not ours */
-    bool restore;              /* and are to be written again, once that is long enough ago */
-    struct hash told;          /* fingerprint of the last onnxgpu/generated */
+    int64_t written_since_ms; /* a model is being written by somebody since then; 0: no */
+    bool written_long;        /* for longer than changes are waited for */
+    int64_t restored_ms;      /* when its files were last written for a change that was not ours */
+    bool restore;             /* and are to be written again, once that is long enough ago */
+    struct hash told;         /* fingerprint of the last onnxgpu/generated */
 };
 
 enum member_kind { MEMBER_SCRIPT, MEMBER_MODEL };
@@ -52,8 +53,8 @@ struct member {
     struct snapshot disk;  /* the script's file, as it was read */
     struct unit **units;
     size_t unit_count;
-    bool loose;            /* somebody asked for it */
-    bool again;            /* somebody was writing the script: it is to be read again */
+    bool loose; /* somebody asked for it */
+    bool again; /* somebody was writing the script: it is to be read again */
     struct read_work *reading;
     struct check_work *checking;
     uint64_t revision;
@@ -61,7 +62,7 @@ struct member {
     struct member_wait {
         member_waiter *function;
         void *state;
-    } *waiters;
+    } * waiters;
     size_t waiter_count;
 };
 
@@ -69,7 +70,8 @@ struct workspace *workspace_new(struct server *server);
 /* Everything that still runs is cancelled; call when the jobs are idle. */
 void workspace_free(struct workspace *workspace);
 
-/* A folder that somebody wants watched; counted. Scanned at once where it is new. path is made canonical. */
+/* A folder that somebody wants watched; counted. Scanned at once where it is new. path is made
+ * canonical. */
 void workspace_add_root(struct workspace *workspace, const char *path);
 void workspace_remove_root(struct workspace *workspace, const char *path);
 bool workspace_in_roots(const struct workspace *workspace, const char *path);
@@ -90,10 +92,11 @@ struct member *workspace_find(const struct workspace *workspace, const char *pat
 struct member *workspace_each(const struct workspace *workspace, size_t *at);
 
 /*
- * Looks whether what is known of the file at path (a script, or else a model) is still so, brings up to date what is
- * not, and calls waiter once all is at rest: later, never from within.
+ * Looks whether what is known of the file at path (a script, or else a model) is still so, brings
+ * up to date what is not, and calls waiter once all is at rest: later, never from within.
  */
-void workspace_ensure(struct workspace *workspace, const char *path, member_waiter *waiter, void *state);
+void workspace_ensure(struct workspace *workspace, const char *path, member_waiter *waiter,
+                      void *state);
 /* The waiters with that state will not be called any more. */
 void workspace_forget_waiter(struct workspace *workspace, void *state);
 

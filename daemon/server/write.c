@@ -92,8 +92,9 @@ static bool sink(void *state, const void *bytes, size_t size)
 /* 0, or the reason why the pass did not come to its end; stopping at a difference is none. */
 static int run_pass(const struct origin *origin, struct pass *pass)
 {
-    bool whole = origin->asset >= 0 ? compile_asset_write(origin->compile, origin->asset, sink, pass)
-                                    : sink(pass, origin->bytes, origin->size);
+    bool whole = origin->asset >= 0
+                     ? compile_asset_write(origin->compile, origin->asset, sink, pass)
+                     : sink(pass, origin->bytes, origin->size);
 
     if (pass->error)
         return pass->error;
@@ -114,7 +115,8 @@ static int open_temporary(const char *folder, const char *target, char **path)
     int descriptor;
 
     for (int i = 0; i < 100; i++) {
-        char *name = memory_printf("%s%ld-%u.tmp", WRITE_TEMPORARY, (long)getpid(), atomic_fetch_add(&number, 1));
+        char *name = memory_printf("%s%ld-%u.tmp", WRITE_TEMPORARY, (long)getpid(),
+                                   atomic_fetch_add(&number, 1));
 
         free(*path);
         *path = path_join(folder, name);
@@ -162,8 +164,8 @@ out:
 }
 
 /* 1: the file has the very bytes. 0: it has not. */
-static int same_bytes(const struct write_order *order, const char *path, const struct origin *origin,
-                      struct hash *content)
+static int same_bytes(const struct write_order *order, const char *path,
+                      const struct origin *origin, struct hash *content)
 {
     struct pass pass = {.compare = true, .cancel = order->cancel};
     struct stat status;
@@ -185,7 +187,8 @@ out:
 }
 
 /* Writes where bytes differ. 1: written. */
-static int put(const struct write_order *order, const char *path, const struct origin *origin, struct hash *content)
+static int put(const struct write_order *order, const char *path, const struct origin *origin,
+               struct hash *content)
 {
     int rc = same_bytes(order, path, origin, content);
 
@@ -197,8 +200,10 @@ static int put(const struct write_order *order, const char *path, const struct o
     return rc < 0 ? rc : 1;
 }
 
-/* The payloads' cache is the assets on disk: one that is known to hold what its recipe came to is left alone. */
-static int put_asset(const struct write_order *order, const char *path, int number, const struct compile_asset *asset)
+/* The payloads' cache is the assets on disk: one that is known to hold what its recipe came to is
+ * left alone. */
+static int put_asset(const struct write_order *order, const char *path, int number,
+                     const struct compile_asset *asset)
 {
     const struct origin origin = {.compile = order->compile, .asset = number};
     struct file_identity before, after;
@@ -209,8 +214,8 @@ static int put_asset(const struct write_order *order, const char *path, int numb
     bool there = path_identity(path, &before);
     int rc;
 
-    identity = (struct cache_file_identity){before.device, before.inode, before.size, before.modified_ns,
-                                            before.changed_ns};
+    identity = (struct cache_file_identity){before.device, before.inode, before.size,
+                                            before.modified_ns, before.changed_ns};
     if (there && asset_cache_get(order->cache, asset->recipe, &recorded) &&
         cache_file_get(order->cache, path, &identity, &known) && known.high == recorded.high &&
         known.low == recorded.low)
@@ -220,11 +225,13 @@ static int put_asset(const struct write_order *order, const char *path, int numb
         return rc;
     asset_cache_put(order->cache, asset->recipe, content);
     if (rc == 0 && path_identity(path, &after) && file_identity_equal(&before, &after))
-        cache_file_put(order->cache, path, &identity, now, (struct key128){content.high, content.low});
+        cache_file_put(order->cache, path, &identity, now,
+                       (struct key128){content.high, content.low});
     return rc;
 }
 
-/* An editor adds lines of its own to a `.meta`; as long as the identity is ours it is left alone. */
+/* An editor adds lines of its own to a `.meta`; as long as the identity is ours it is left alone.
+ */
 static bool has_guid(const char *path, const char *meta, size_t length)
 {
     char text[4096], guid[64] = "";
@@ -250,7 +257,8 @@ static int put_assets(const struct write_order *order, struct write_result *resu
     for (int i = 0; i < count && rc >= 0; i++) {
         char *path = path_join(order->folder, assets[i].name);
         char *meta = memory_printf("%s.meta", path);
-        const struct origin origin = {.asset = -1, .bytes = assets[i].meta, .size = assets[i].meta_length};
+        const struct origin origin = {
+            .asset = -1, .bytes = assets[i].meta, .size = assets[i].meta_length};
         struct hash content;
 
         rc = put_asset(order, path, i, &assets[i]);
@@ -293,7 +301,8 @@ bool write_is_asset(const char *stem, const char *name)
     size_t length = strlen(stem);
     const char *at = name + length;
 
-    if (strncmp(name, stem, length) != 0 || strncmp(at, ".w", 2) != 0 || !isdigit((unsigned char)at[2]))
+    if (strncmp(name, stem, length) != 0 || strncmp(at, ".w", 2) != 0 ||
+        !isdigit((unsigned char)at[2]))
         return false;
     for (at += 2; isalnum((unsigned char)*at); at++)
         ;
@@ -308,7 +317,8 @@ static bool listed(const struct compile_asset *assets, int count, const char *na
     return false;
 }
 
-static void delete_file(const struct write_order *order, struct write_result *result, const char *path)
+static void delete_file(const struct write_order *order, struct write_result *result,
+                        const char *path)
 {
     struct stat status;
 

@@ -1,9 +1,10 @@
 #ifndef DAEMON_SERVER_WRITE_H
 #define DAEMON_SERVER_WRITE_H
 /*
- * Puts generated files beside their script. Each file is written under a temporary name in the same folder and
- * renamed, only where its bytes differ; the assets come first, then the source, then assets of the same model that
- * are no longer listed go, with their `.meta`. A `.cs` is never deleted.
+ * Puts generated files beside their script. Each file is written under a temporary name in the same
+ * folder and renamed, only where its bytes differ; the assets come first, then the source, then
+ * assets of the same model that are no longer listed go, with their `.meta`. A `.cs` is never
+ * deleted.
  *
  * On a worker; one write of a unit at a time.
  */
@@ -27,14 +28,15 @@ struct write_order {
 struct write_result {
     char **files; /* paths that were written or deleted, in that order */
     size_t count;
-    int error;  /* 0, -ECANCELED, or negative errno of … */
+    int error;    /* 0, -ECANCELED, or negative errno of … */
     char *failed; /* … this path */
 };
 
 void write_files(const struct write_order *order, struct write_result *result);
 void write_result_release(struct write_result *result);
 
-/* Whether name is that of an asset of the model: stem, ".w", a digit, letters and digits, ".asset". */
+/* Whether name is that of an asset of the model: stem, ".w", a digit, letters and digits, ".asset".
+ */
 bool write_is_asset(const char *stem, const char *name);
 
 #endif
