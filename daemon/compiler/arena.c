@@ -118,6 +118,26 @@ void *arena_memdup(struct arena *a, const void *bytes, size_t size)
     return copy;
 }
 
+void *arena_take(struct arena *a, void *malloced, size_t size)
+{
+    /* A chunk of its own would be adopted without copying, but only the arena knows how chunks
+     * begin. The way out is caught for the moment in which the block belongs to nobody. */
+    struct context *c = a->context;
+    jmp_buf outer;
+    void *copy;
+
+    memcpy(outer, c->escape, sizeof outer);
+    if (setjmp(c->escape)) {
+        free(malloced);
+        memcpy(c->escape, outer, sizeof outer);
+        longjmp(c->escape, 1);
+    }
+    copy = arena_memdup(a, malloced, size);
+    memcpy(c->escape, outer, sizeof outer);
+    free(malloced);
+    return copy;
+}
+
 char *arena_strdup(struct arena *a, const char *text)
 {
     return arena_memdup(a, text, strlen(text) + 1);

@@ -39,6 +39,8 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_array(struct arena *a, size_t count, size_t size);
 char *arena_strdup(struct arena *a, const char *text);
 void *arena_memdup(struct arena *a, const void *bytes, size_t size);
+/* Copies malloced, which is freed in any case. */
+void *arena_take(struct arena *a, void *malloced, size_t size);
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Last in, first out: everything allocated from a (not from its children) since the mark is freed.

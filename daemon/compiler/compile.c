@@ -2,44 +2,19 @@
  * The pipeline, as one straight function a model. What a compile does, in order, is
  * compile_model(); the rest of this file keeps what it found for those who ask.
  */
-#include "daemon/compiler/compiler.h"
 #include "daemon/compiler/gpu/asset.h"
 #include "daemon/compiler/gpu/csharp.h"
 #include "daemon/compiler/gpu/decompose.h"
-#include "daemon/compiler/gpu/dialect.h"
-#include "daemon/compiler/gpu/plan.h"
+#include "daemon/compiler/gpu/layer.h"
 #include "daemon/compiler/gpu/program.h"
 #include "daemon/compiler/graph/accept.h"
-#include "daemon/compiler/model/text.h"
+#include "daemon/compiler/job.h"
 #include "daemon/compiler/operators/items.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
-
-/* What is known of one of the models. */
-struct compiled_model {
-    struct model file;
-    struct diagnostics diagnostics;
-    struct model_text *text; /* NULL where it was not made yet */
-    struct plan *plan;       /* NULL where an error was found */
-};
-
-struct compile {
-    struct context c;
-    struct compile_options o;
-    struct files *files;
-    struct compile_cache *cache;
-    struct compiled_model *models;
-    enum compile_status status;
-    struct strbuf text;
-    struct compile_asset *assets;
-    const struct weights **asset_weights;
-    int asset_count, asset_room, weights_room;
-    struct compile_edge *inputs, *outputs;
-    int input_count, input_room, output_count, output_room;
-    struct compile_cost *cost;
-};
+#include <time.h>
 
 static const char *copy(struct arena *a, const char *text, const char *otherwise)
 {
@@ -131,7 +106,7 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
     if (g && !c->diagnostics.errors)
         decompose_graph(g);
     if (g && !c->diagnostics.errors)
-        m->plan = plan_graph(g);
+        m->plan = plan_graph(g, job->cache);
     if (c->diagnostics.errors)
         m->plan = NULL;
     diagnostics_sort(&c->diagnostics);
@@ -183,8 +158,7 @@ static void collect_results(struct compile *job, const struct plan *p)
 
             if (!w->texture)
                 continue;
-            APPEND(a, job->asset_weights, job->asset_count, job->weights_room) = w;
-            job->asset_count--;
+            APPEND(a, job->places, job->place_count, job->place_room) = (struct asset_place){i, k};
             asset = &APPEND(a, job->assets, job->asset_count, job->asset_room);
             asset->field = csharp_weights_name(a, job->o.prefix, p->steps[i], w);
             asset->name = arena_printf(a, "%s.%s.asset", job->o.file_stem,
@@ -194,7 +168,7 @@ static void collect_results(struct compile *job, const struct plan *p)
             asset->half = true;
             asset->payload = w->width * w->height * 8;
             asset->bytes = asset_bytes(a, asset->name, w);
-            asset->recipe = asset_recipe(&job->c, w);
+            asset->recipe = w->recipe;
             asset->meta = asset_meta(
                 a, *job->o.asset_folder ? arena_printf(a, "%s/%s", job->o.asset_folder, asset->name)
                                         : asset->name);
@@ -202,21 +176,75 @@ static void collect_results(struct compile *job, const struct plan *p)
         }
 }
 
+static void compile_all(struct compile *job)
+{
+    for (int i = 0; i < job->o.model_count; i++)
+        if (!job->models[i].plan) {
+            struct diagnostics remembered = job->models[i].diagnostics;
+            bool was = job->models[i].remembered;
+
+            model_close(&job->models[i].file);
+            job->models[i] = (struct compiled_model){0};
+            compile_model(job, &job->models[i], job->o.models[i]);
+            if (was)
+                job->models[i].diagnostics = remembered;
+        }
+}
+
+/* What came from the cache is enough for most; for the rest the models are compiled after all.
+ * false: one of them has changed meanwhile. */
+static bool compile_again(struct compile *job)
+{
+    if (job->models[0].plan)
+        return true;
+    struct hash *before = NEW_ARRAY(&job->c.arena, job->o.model_count, struct hash);
+    for (int i = 0; i < job->o.model_count; i++)
+        before[i] = job->models[i].file.content;
+    compile_all(job);
+    for (int i = 0; i < job->o.model_count; i++)
+        if (!job->models[i].plan || !hash_equal(before[i], job->models[i].file.content))
+            return false;
+    return true;
+}
+
+/* Now, in nanoseconds since 1970: by the clock that file systems stamp with. */
+static int64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 enum compile_status compile_run(struct compile *job)
 {
+    struct file_identity *before, after;
+    int64_t began = now_ns();
+
     if (setjmp(job->c.escape)) {
         job->status = job->c.reason == ESCAPE_CANCELLED ? COMPILE_CANCELLED : COMPILE_FAILED;
         return job->status;
     }
+    if (compile_recall(job))
+        return job->status = COMPILE_OK;
     bool good = job->o.model_count > 0;
+    before = NEW_ARRAY(&job->c.arena, job->o.model_count + 1, struct file_identity);
+    for (int i = 0; job->cache && i < job->o.model_count; i++)
+        compile_identity(job, i, &before[i]);
+    compile_all(job);
     for (int i = 0; i < job->o.model_count; i++) {
-        compile_model(job, &job->models[i], job->o.models[i]);
         good = good && job->models[i].plan;
+        /* A model's external files have identities of their own: such a model is read each time. */
+        if (job->cache && job->models[i].file.graph && !job->models[i].file.external_count &&
+            compile_identity(job, i, &after) && !memcmp(&before[i], &after, sizeof after))
+            job->cache->file_put(job->cache, job->o.models[i], &after, job->models[i].file.content,
+                                 began);
     }
     if (good) {
         strbuf_init(&job->text, &job->c.arena);
         csharp_print(&job->text, &job->o, job->models[0].plan);
         collect_results(job, job->models[0].plan);
+        compile_remember(job);
     }
     job->status = good ? COMPILE_OK : COMPILE_REFUSED;
     return job->status;
@@ -276,18 +304,31 @@ const struct compile_edge *compile_outputs(const struct compile *job, int *count
     return job->outputs;
 }
 
+static const struct weights *asset_weights(struct compile *job, int i)
+{
+    struct plan *p;
+
+    if (!compile_again(job))
+        context_escape(&job->c, ESCAPE_SYSTEM, "the model has changed while it was compiled");
+    p = job->models[0].plan;
+    if (job->places[i].step >= p->step_count ||
+        job->places[i].weights >= p->steps[job->places[i].step]->text->weight_count)
+        BUG(&job->c, "asset %s is not what the cache says", job->assets[i].name);
+    return layer_weights(p, p->steps[job->places[i].step], job->places[i].weights);
+}
+
 bool compile_asset_write(struct compile *job, int i, compile_sink *sink, void *state)
 {
     if (setjmp(job->c.escape))
         return false;
-    return asset_write(&job->c, job->assets[i].name, job->asset_weights[i], sink, state);
+    return asset_write(&job->c, job->assets[i].name, asset_weights(job, i), sink, state);
 }
 
 bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void *state)
 {
     if (setjmp(job->c.escape))
         return false;
-    return asset_payload(&job->c, job->asset_weights[i], sink, state);
+    return asset_payload(&job->c, asset_weights(job, i), sink, state);
 }
 
 /* ---- explain ---- */
@@ -310,6 +351,8 @@ const struct compile_cost *compile_explain(struct compile *job)
         return NULL;
     if (job->cost || job->status != COMPILE_OK)
         return job->cost;
+    if (!compile_again(job))
+        context_escape(&job->c, ESCAPE_SYSTEM, "the model has changed while it was compiled");
     p = job->models[0].plan;
     program = program_parse(&job->c, job->text.text, job->text.length, &error);
     if (!program)

@@ -137,31 +137,43 @@ static void number_print(struct strbuf *s, float number, bool exact)
     strbuf_add_bytes(s, text, length);
 }
 
-static void table_print(struct printer *f, const struct step *step)
+const char *csharp_table(struct context *c, const struct kernel_text *text)
 {
-    const struct kernel_text *text = step->text;
+    struct strbuf s;
 
-    line(f, "%s = new Vector4[]", csharp_weights_name(f->arena, f->o->prefix, step, NULL));
-    line(f, "{");
+    strbuf_init(&s, &c->arena);
     for (int i = 0; i < text->weight_count; i++) {
         const struct weights *w = text->weights[i];
+        struct arena *scratch;
+        const float *numbers;
 
         if (w->texture)
             continue;
-        struct arena *scratch = arena_child(f->arena);
-        const float *numbers = weights_numbers(f->p->context, w, 0, w->rows, scratch);
+        scratch = arena_child(&c->arena);
+        numbers = weights_numbers(c, w, 0, w->rows, scratch);
         for (int64_t e = 0; e < w->rows * w->columns; e++) {
-            for (int k = 0; k <= f->indent; k++)
-                strbuf_add(f->s, "    ");
-            strbuf_add(f->s, "new Vector4(");
+            strbuf_add(&s, "new Vector4(");
             for (int k = 0; k < 4; k++) {
                 if (k)
-                    strbuf_add(f->s, ", ");
-                number_print(f->s, numbers[e * 4 + k], w->exact);
+                    strbuf_add(&s, ", ");
+                number_print(&s, numbers[e * 4 + k], w->exact);
             }
-            strbuf_add(f->s, "),\n");
+            strbuf_add(&s, "),\n");
         }
         arena_free(scratch);
+    }
+    return s.text;
+}
+
+static void table_print(struct printer *f, const struct step *step)
+{
+    line(f, "%s = new Vector4[]", csharp_weights_name(f->arena, f->o->prefix, step, NULL));
+    line(f, "{");
+    for (const char *row = step->text->table, *end; *row; row = end + 1) {
+        end = strchr(row, '\n');
+        for (int k = 0; k <= f->indent; k++)
+            strbuf_add(f->s, "    ");
+        strbuf_add_bytes(f->s, row, (size_t)(end - row) + 1);
     }
     line(f, "};");
 }

@@ -17,6 +17,8 @@ const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, i
 /* The whole file. */
 void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan *p);
 
+/* The lines of a kernel's table, "new Vector4(…)," each; "" where it has none. */
+const char *csharp_table(struct context *c, const struct kernel_text *text);
 /* Rows first … first + count - 1 of weights as they will be stored (still float32), columns * 4
  * numbers each; in scratch. */
 float *weights_numbers(struct context *c, const struct weights *w, int64_t first, int64_t count,

@@ -42,6 +42,7 @@ struct weights {
     int64_t offset;          /* entry in the kernel's table, or the texture's number */
     int64_t width, height;   /* of the texture */
     const char *about;       /* for the comment over the field */
+    struct hash recipe;      /* of a texture: asset_recipe() */
 };
 
 struct kernel {
@@ -144,6 +145,8 @@ struct kernel_text {
     int weight_count;
     int64_t table_entries;
     bool picks;
+    const char *table; /* csharp_table() */
+    bool cached;       /* weights cannot be filled: see layer.h */
 };
 /* Writes the kernel of a step. */
 struct kernel_text *kernel_write(struct plan *p, struct step *step);

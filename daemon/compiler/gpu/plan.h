@@ -7,6 +7,7 @@
 #include "daemon/compiler/gpu/layout.h"
 #include "daemon/compiler/graph/graph.h"
 
+struct compile_cache;
 struct kernel_text;
 
 enum placement {
@@ -82,7 +83,7 @@ struct plan {
 
 /* Chooses steps, fusion, layouts, order. Faults (TUKI0134 …) are reported; the plan is to be used
  * only where no error was. */
-struct plan *plan_graph(struct graph *g);
+struct plan *plan_graph(struct graph *g, struct compile_cache *cache /* of layers, may be NULL */);
 /* Lets inner buffers of equal size whose lifetimes do not meet share storage (buffers.c). */
 void plan_buffers(struct plan *p);
 

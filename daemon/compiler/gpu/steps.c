@@ -10,6 +10,7 @@
  * 4. Kernels are written, and with them it is known what each step reads: that gives the order.
  */
 #include "daemon/compiler/gpu/kernel.h"
+#include "daemon/compiler/gpu/layer.h"
 #include "daemon/compiler/gpu/magnitude.h"
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
@@ -654,7 +655,7 @@ static void order_steps(struct plan *p)
     p->step_room = p->step_count + 1;
 }
 
-static void write_kernels(struct plan *p)
+static void write_kernels(struct plan *p, struct compile_cache *cache)
 {
     struct context *c = p->context;
 
@@ -662,7 +663,7 @@ static void write_kernels(struct plan *p)
         struct step *s = p->steps[i];
 
         context_poll(c);
-        s->text = kernel_write(p, s);
+        layer_write(p, s, cache);
         for (int k = 0; k < s->text->parameter_count; k++)
             if (s->text->parameters[k].kind == PARAMETER_BUFFER)
                 APPEND(&c->arena, s->reads, s->read_count, s->read_room) =
@@ -670,7 +671,7 @@ static void write_kernels(struct plan *p)
     }
 }
 
-struct plan *plan_graph(struct graph *g)
+struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
 {
     struct context *c = g->context;
     struct plan *p = NEW(&c->arena, struct plan);
@@ -708,7 +709,7 @@ struct plan *plan_graph(struct graph *g)
             spot_of(s->value)->buffer = s->buffer =
                 buffer_new(p, BUFFER_INNER, 0, s->value, &s->layout);
     }
-    write_kernels(p);
+    write_kernels(p, cache);
     order_steps(p);
     plan_buffers(p);
     return p;
