@@ -120,6 +120,7 @@ void comparison_add(struct comparison *c, const struct tolerance *tolerance,
              type_name(expected->type));
         return;
     }
+    c->compared++;
     if (wide) /* float64 does not tell all of them apart */
         add_integers(c, meaning, tensor_integers(context, computed, scratch),
                      tensor_integers(context, expected, scratch), expected->count);

@@ -21,11 +21,12 @@ struct tolerance {
 
 /* Figures over any number of outputs. */
 struct comparison {
-    double max_abs; /* max |a - b| */
-    double max_rel; /* max |a - b| / |b| over b other than 0 */
-    double snr;     /* least of the outputs, in dB; infinite where nothing differs */
-    int64_t failed; /* elements out of tolerance, or outputs of a wrong type, shape or ratio */
-    char why[256];  /* the first of them: one line, "" while none */
+    double max_abs;   /* max |a - b| */
+    double max_rel;   /* max |a - b| / |b| over b other than 0 */
+    double snr;       /* least of the outputs, in dB; infinite where nothing differs */
+    int64_t compared; /* outputs whose numbers were looked at */
+    int64_t failed;   /* elements out of tolerance, or outputs of a wrong type, shape or ratio */
+    char why[256];    /* the first of them: one line, "" while none */
 };
 
 void comparison_init(struct comparison *c);

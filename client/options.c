@@ -257,7 +257,7 @@ void options_help(struct strbuf *s, const struct command *command)
         strbuf_add(s, "onnxgpu [OPTION]... COMMAND ...\n"
                       "Compiles ONNX models into C# whose kernels run them on the GPU.\n\n");
         for (int i = 0; commands[i]; i++)
-            strbuf_printf(s, "  %-10s %-16s %s\n", commands[i]->name, commands[i]->arguments,
+            strbuf_printf(s, "  %-8s %-18s %s\n", commands[i]->name, commands[i]->arguments,
                           commands[i]->documentation);
         strbuf_add(s, "\nExit status: 0 fine, 1 errors in a model or script or a failed "
                       "comparison, 2 wrong use or I/O failure.\n\n");

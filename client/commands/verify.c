@@ -21,7 +21,6 @@ struct job {
     struct engine_options options;
     struct tolerance tolerance;
     struct comparison comparison;
-    bool compared;
     enum verdict verdict;
     char why[512]; /* FAILED: a line; SKIPPED: the code; ABSENT: what is not there */
 };
@@ -74,7 +73,6 @@ static bool run_set(struct job *j, const char *set)
             break;
         }
         comparison_add(&j->comparison, &j->tolerance, &e->outputs[i], outputs[i], expected, arena);
-        j->compared = true;
     }
     arena_free(arena);
     return done;
@@ -139,7 +137,7 @@ static void print(const struct invocation *v, const struct job *j)
     printf("%s: %s", j->folder, words[j->verdict]);
     if (j->verdict == SKIPPED)
         printf(" (%s)", j->why);
-    else if (j->compared)
+    else if (c->compared)
         printf(" max_abs=%.3g max_rel=%.3g snr=%.4g", c->max_abs, c->max_rel, c->snr);
     putchar('\n');
     fflush(stdout);
@@ -164,7 +162,6 @@ static enum exit_status run(struct invocation *v)
         j.folder = v->operands[i];
         j.verdict = PASSED;
         j.why[0] = '\0';
-        j.compared = false;
         comparison_init(&j.comparison);
         engine_init(&j.engine, &j.options);
         context_init(&j.context, NULL);
