@@ -92,6 +92,12 @@ $(TESTS): $(BUILD)/%: $(BUILD)/%.o
 $(BUILD)/tests/reference_cases: $(BUILD)/tests/reference/reference_cases.o $(LIBCOMPILER)
 	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
 
+# The command line as people read it: text in, text out. And: do includes point one way.
+golden: $(BUILD)/onnxgpu
+	@python3 tests/golden/run.py $< $(wildcard tests/golden/client/*.txt)
+headers:
+	@python3 tests/headers/check.py
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
@@ -100,6 +106,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all format clean
+.PHONY: all format clean golden headers
 .SECONDARY:
 .DELETE_ON_ERROR:
