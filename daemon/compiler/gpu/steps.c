@@ -307,7 +307,13 @@ static double reading_cost(struct plan *p, struct kernel *k, struct value *v, st
                 axis = last_long_axis(&out->shape);
             struct lanes e = sample_elements(k, out, axis), operand = {.count = e.count};
             if (functions_of(r)->role == ROLE_VIEW) {
-                total += (double)kernel_cost(k, v, &e) * (double)shape_count(&out->shape) / e.count;
+                /* As the view's own step will read it. */
+                enum placement was = spot_of(out)->placement;
+
+                spot_of(out)->placement = PLACED_VIEW;
+                total +=
+                    (double)kernel_cost(k, out, &e) * (double)shape_count(&out->shape) / e.count;
+                spot_of(out)->placement = was;
                 continue;
             }
             for (int j = 0; j < e.count; j++)
@@ -375,42 +381,56 @@ static void store_value(struct plan *p, struct value *v)
         v->producer;
 }
 
+/* True where v is computed by its readers: a candidate for a texture of its own. */
+static bool is_computed_by_readers(const struct value *v)
+{
+    const struct spot *spot = v ? v->plan : NULL;
+
+    return spot && (spot->placement == PLACED_INLINE || spot->placement == PLACED_VIEW);
+}
+
+static bool is_cheaper_stored(struct plan *p, const struct node *n, int output)
+{
+    struct value *v = n->outputs[output];
+    const struct value *seen[MOST_READ_BUFFERS + 1];
+    int buffers = count_buffers(v, seen, 0, 0);
+    double reads = readings(v, 0), cells = (double)shape_count(&v->shape) / 4;
+
+    (void)p;
+    if (reads <= 1)
+        return false;
+    /* Layouts are not chosen yet: assume that what is stored can be fetched in fours. */
+    double each =
+        COST_OPERATION * 4.0 * (double)operations(v, 0) + COST_FETCH * (buffers ? buffers : 1);
+    if (functions_of(n)->role == ROLE_VIEW && functions_of(n)->gathers &&
+        functions_of(n)->gathers(n, output))
+        each += 3.0 * COST_FETCH;
+    return cells * (each + COST_FETCH) + cells * reads * COST_FETCH + COST_DRAW <
+           cells * reads * each;
+}
+
 static void store_where_cheaper(struct plan *p)
 {
     struct graph *g = p->graph;
     const struct value *seen[MOST_READ_BUFFERS + 1];
 
-    for (int i = 0; i < g->node_count; i++) {
-        struct node *n = g->nodes[i];
+    /* What would read too many textures is cut where they have become too many. */
+    for (int i = 0; i < g->node_count; i++)
+        for (int o = 0; g->nodes[i]->mark && o < g->nodes[i]->output_count; o++) {
+            struct value *v = g->nodes[i]->outputs[o];
 
-        for (int o = 0; n->mark && o < n->output_count; o++) {
-            struct value *v = n->outputs[o];
-            struct spot *spot = v ? v->plan : NULL;
-
-            context_poll(p->context);
-            if (!spot || (spot->placement != PLACED_INLINE && spot->placement != PLACED_VIEW))
-                continue;
-            int buffers = count_buffers(v, seen, 0, 0);
-            if (buffers > MOST_READ_BUFFERS - 2) {
-                store_value(p, v);
-                continue;
-            }
-            double reads = readings(v, 0);
-            if (reads <= 1)
-                continue;
-            /* Layouts are not chosen yet: assume that what is stored can be fetched in fours. */
-            double cells = (double)shape_count(&v->shape) / 4;
-            double each = COST_OPERATION * 4.0 * (double)operations(v, 0) +
-                          COST_FETCH * (buffers ? buffers : 1);
-            if (functions_of(n)->role == ROLE_VIEW && functions_of(n)->gathers &&
-                functions_of(n)->gathers(n, o))
-                each += 3.0 * COST_FETCH;
-            double computed = cells * reads * each;
-            double stored = cells * (each + COST_FETCH) + cells * reads * COST_FETCH + COST_DRAW;
-            if (stored < computed)
+            if (is_computed_by_readers(v) && count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2)
                 store_value(p, v);
         }
-    }
+    /* From the last on: of a chain that is read often its end is stored, and what is before it is
+     * then read once. */
+    for (int i = g->node_count; i-- > 0;)
+        for (int o = 0; g->nodes[i]->mark && o < g->nodes[i]->output_count; o++) {
+            context_poll(p->context);
+            if (is_computed_by_readers(g->nodes[i]->outputs[o]) &&
+                is_cheaper_stored(p, g->nodes[i], o))
+                store_value(p, g->nodes[i]->outputs[o]);
+        }
 }
 
 /* ---- layouts ---- */
