@@ -1,0 +1,245 @@
+/* Constants in kernels: tables and weight textures, and tables of indices. */
+#include "daemon/compiler/gpu/kernel_inside.h"
+#include "daemon/compiler/operators/operator.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* A constant of several values: packed along the axis in which the elements asked for differ. */
+static void fill_constant(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                          float *entries, struct arena *scratch)
+{
+    const struct tensor *t = w->tensor;
+    const struct shape *s = &t->shape;
+    const float *numbers = tensor_floats(c, t, scratch);
+    int64_t groups = w->packed < 0 ? 1 : (s->dim[w->packed] + 3) / 4;
+    int64_t outer = w->packed < 0 ? 1 : shape_product(s, 0, w->packed);
+    int64_t inner = w->packed < 0 ? 1 : shape_product(s, w->packed + 1, s->axes);
+    int64_t extent = w->packed < 0 ? 1 : s->dim[w->packed];
+
+    /* There is one row. */
+    (void)first;
+    (void)count;
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t i = 0; i < inner; i++)
+            for (int64_t x = 0; x < extent; x++)
+                entries[((o * inner + i) * groups + x / 4) * 4 + x % 4] =
+                    numbers[(o * extent + x) * inner + i];
+}
+
+static struct weights *weights_make(struct kernel *k, int64_t rows, int64_t columns)
+{
+    struct kernel_state *s = state_of(k);
+    struct weights *w = NEW(k->arena, struct weights);
+
+    w->number = k->weight_count;
+    w->rows = rows;
+    w->columns = columns;
+    if (rows * columns <= TABLE_ENTRIES - s->table_entries) {
+        w->offset = s->table_entries;
+        s->table_entries += rows * columns;
+    } else {
+        w->texture = true;
+        for (int i = 0; i < k->weight_count; i++)
+            w->offset += k->weights[i]->texture;
+        w->width = columns;
+        w->height = rows;
+        if (columns > LARGEST_SIDE || rows > LARGEST_SIDE) {
+            /* Folded as one long row; a power of two keeps the division cheap. */
+            w->width = 2048;
+            while ((rows * columns + w->width - 1) / w->width > LARGEST_SIDE &&
+                   w->width < LARGEST_SIDE)
+                w->width *= 2;
+            w->height = (rows * columns + w->width - 1) / w->width;
+        }
+        if (w->height > LARGEST_SIDE)
+            BUG(k->context, "weights of %" PRId64 " entries do not fit a texture", rows * columns);
+    }
+    APPEND(k->arena, k->weights, k->weight_count, k->weight_room) = w;
+    return w;
+}
+
+struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns, weights_fill *fill,
+                               const char *about)
+{
+    struct weights *w = weights_make(k, rows, columns);
+
+    w->fill = fill;
+    w->about = about;
+    w->node = k->step->root;
+    return w;
+}
+
+static const char *entry_fetch(struct kernel *k, struct weights *w, const struct index *row,
+                               const struct index *column, const char *base)
+{
+    const struct index *linear = index_add(k->pool, index_times(k->pool, row, w->columns), column);
+    struct strbuf s;
+    const char *name = kernel_name(k, base);
+
+    strbuf_init(&s, k->arena);
+    if (!w->texture) {
+        index_print(&s, index_plus(k->pool, linear, w->offset), false);
+        kernel_line(k, "Vector4 %s = t[%s];", name, s.text);
+        return name;
+    }
+    if (w->width != w->columns || w->height != w->rows) {
+        if (!index_is_plain(linear))
+            linear = kernel_bind(k, "e", linear);
+        column = index_mod(k->pool, linear, w->width);
+        row = index_div(k->pool, linear, w->width);
+    }
+    index_print(&s, column, false);
+    strbuf_add(&s, ", ");
+    index_print(&s, row, false);
+    if (w->offset)
+        kernel_line(k, "Color4 %s = w%" PRId64 "[%s];", name, w->offset, s.text);
+    else
+        kernel_line(k, "Color4 %s = w[%s];", name, s.text);
+    k->fetches++;
+    return name;
+}
+
+void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
+                  const struct index *column, const char *base, const char **out)
+{
+    const char *name = entry_fetch(k, w, row, column, base);
+
+    for (int j = 0; j < 4; j++)
+        out[j] = kernel_text(k, "%s.%c", name, (w->texture ? "rgba" : "xyzw")[j]);
+}
+
+void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
+{
+    struct tensor *t = v->constant;
+    const struct shape *s = &t->shape;
+    struct weights *w = NULL;
+    int packed = -1;
+    const struct index *zero = kernel_constant(k, 0);
+
+    if (t->count == 1) {
+        struct arena *scratch = arena_child(k->arena);
+        const char *number = kernel_number(k, tensor_floats(k->context, t, scratch)[0]);
+
+        arena_free(scratch);
+        for (int j = 0; j < e->count; j++)
+            out[j] = number;
+        return;
+    }
+    for (int a = 0; a < s->axes && packed < 0; a++)
+        for (int j = 1; j < e->count && packed < 0; j++)
+            if (s->dim[a] > 1 && e->at[j][a] != e->at[0][a])
+                packed = a;
+    for (int a = s->axes - 1; a >= 0 && packed < 0; a--)
+        if (s->dim[a] > 1)
+            packed = a;
+    for (int i = 0; i < k->weight_count && !w; i++)
+        if (k->weights[i]->tensor == t && k->weights[i]->packed == packed &&
+            k->weights[i]->fill == fill_constant)
+            w = k->weights[i];
+    if (!w) {
+        w = weights_make(k, 1, t->count / s->dim[packed] * ((s->dim[packed] + 3) / 4));
+        w->fill = fill_constant;
+        w->tensor = t;
+        w->packed = packed;
+        w->about = kernel_text(k, "values of %s", shape_text(k->arena, s));
+    }
+    for (int j = 0; j < e->count; j++) {
+        const struct index *at[MAX_AXES], *entry = zero, *cell[2];
+        const char *name;
+
+        limit_index(k, s, packed, e->at[j], at);
+        for (int a = 0; a < s->axes; a++)
+            if (a != packed)
+                entry = index_add(k->pool, index_times(k->pool, entry, s->dim[a]), at[a]);
+        entry = index_add(k->pool, index_times(k->pool, entry, (s->dim[packed] + 3) / 4),
+                          index_div(k->pool, at[packed], 4));
+        cell[0] = entry;
+        cell[1] = zero;
+        name = memo_find(k, NULL, w, true, cell, 2);
+        if (!name) {
+            name = entry_fetch(k, w, zero, entry, "c");
+            memo_add(k, NULL, w, true, cell, 2, name);
+        }
+        out[j] = kernel_pick(k, name, index_mod(k->pool, at[packed], 4), !w->texture);
+        out[j] = kernel_local(k, "v", out[j]);
+    }
+}
+
+/* ---- index tables ---- */
+
+static void fill_lookup(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                        float *entries, struct arena *scratch)
+{
+    const int64_t *numbers = w->numbers;
+
+    (void)c;
+    (void)first;
+    (void)count;
+    (void)scratch;
+    /* Two digits to the base 2048 are exact in 16 bits, so that the table may be a texture too. */
+    for (int64_t i = 0; i < w->columns; i++) {
+        entries[4 * i] = (float)(numbers[i] % 2048);
+        entries[4 * i + 1] = (float)(numbers[i] / 2048);
+    }
+}
+
+const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,
+                                  const struct index *i)
+{
+    int64_t step = count > 1 ? numbers[1] - numbers[0] : 0, lo = numbers[0], hi = numbers[0], at;
+    struct weights *w;
+    const char *name, *text;
+
+    for (at = 0; at < count && numbers[at] == numbers[0] + at * step; at++)
+        ;
+    if (at == count)
+        return index_plus(k->pool, index_times(k->pool, i, step), numbers[0]);
+    /* Runs of equal length: i / run, shifted. */
+    int64_t run = 1, shift;
+    for (at = 1; at < count && numbers[at] == numbers[0]; at++)
+        ;
+    shift = at;
+    while (at + run < count && numbers[at + run] == numbers[at])
+        run++;
+    if (shift <= run) {
+        shift = run - shift;
+        for (at = 0; at < count && numbers[at] == numbers[0] + (at + shift) / run; at++)
+            ;
+        if (at == count)
+            return index_plus(k->pool, index_div(k->pool, index_plus(k->pool, i, shift), run),
+                              numbers[0]);
+    }
+    for (at = 0; at < count; at++) {
+        lo = numbers[at] < lo ? numbers[at] : lo;
+        hi = numbers[at] > hi ? numbers[at] : hi;
+    }
+    /* Counted from the smallest, so that no digit is negative. */
+    int64_t *digits = NEW_ARRAY(k->arena, count, int64_t);
+    for (at = 0; at < count; at++)
+        digits[at] = numbers[at] - lo;
+    w = NULL;
+    for (int j = 0; j < k->weight_count && !w; j++)
+        if (k->weights[j]->fill == fill_lookup && k->weights[j]->columns == count &&
+            !memcmp(k->weights[j]->numbers, digits, (size_t)count * sizeof *digits))
+            w = k->weights[j];
+    if (!w) {
+        w = weights_make(k, 1, count);
+        w->fill = fill_lookup;
+        w->numbers = digits;
+        w->about = kernel_text(k, "%" PRId64 " indices", count);
+    }
+    const struct index *cell[2] = {index_clamp(k->pool, i, 0, count - 1), kernel_constant(k, 0)};
+    name = memo_find(k, NULL, w, true, cell, 2);
+    if (!name) {
+        name = entry_fetch(k, w, cell[1], cell[0], "c");
+        memo_add(k, NULL, w, true, cell, 2, name);
+    }
+    const char *const part = w->texture ? "rg" : "xy";
+    text = hi - lo < 2048 ? kernel_text(k, "(int)(%s.%c + 0.5f)", name, part[0])
+                          : kernel_text(k, "(int)(%s.%c * 2048f + %s.%c + 0.5f)", name, part[1],
+                                        name, part[0]);
+    const char *local = kernel_name(k, "i");
+    kernel_line(k, "int %s = %s;", local, text);
+    return index_plus(k->pool, index_variable(k->pool, local, 0, hi - lo), lo);
+}

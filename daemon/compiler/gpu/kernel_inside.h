@@ -1,0 +1,69 @@
+#ifndef COMPILER_KERNEL_INSIDE_H
+#define COMPILER_KERNEL_INSIDE_H
+/*
+ * What the files that write kernels share, and lowerings need not know: kernel.c (text and scopes),
+ * elements.c (reading values), entries.c (constants and weights), kernel_write.c (a kernel from its
+ * first line to its return).
+ */
+#include "daemon/compiler/gpu/kernel.h"
+
+/* What was already written at this place and can be named again: a fetched cell, or a computed
+ * element. */
+struct kernel_memo {
+    const struct value *value;     /* or NULL … */
+    const struct weights *weights; /* … and an entry of these */
+    bool cell;                     /* at[0], at[1] are a cell; else at[] is an element */
+    const struct index *at[MAX_AXES];
+    const char *text;
+};
+
+struct kernel_name {
+    const char *base;
+    int next;
+};
+
+enum { MOST_DEPTH = 48, TABLE_ENTRIES = 1023 };
+
+/* What a block forgets at its end. */
+struct kernel_block {
+    int memo_count, assumed_count;
+};
+
+struct kernel_state {
+    struct kernel k;
+    struct kernel_block blocks[MOST_DEPTH];
+    int depth;
+    int64_t table_entries;
+};
+
+static inline struct kernel_state *state_of(struct kernel *k)
+{
+    return (struct kernel_state *)k;
+}
+
+/* ---- kernel.c ---- */
+/* 1: all hold here, 0: one never does, -1: it depends. */
+int conditions_known(struct kernel *k, const struct condition *conditions, int count);
+/* The name under which an element (cell false) or a cell was written in a block that is still open;
+ * NULL: none. */
+const char *memo_find(struct kernel *k, const struct value *v, const struct weights *w, bool cell,
+                      const struct index *const *at, int axes);
+void memo_add(struct kernel *k, const struct value *v, const struct weights *w, bool cell,
+              const struct index *const *at, int axes, const char *text);
+/* One component of a cell or (table) of an entry. */
+const char *kernel_pick(struct kernel *k, const char *cell, const struct index *component,
+                        bool table);
+/* Keeps at[] inside s: what lies beyond is read only for components that are never used. */
+void limit_index(struct kernel *k, const struct shape *s, int packed, const struct index *const *at,
+                 const struct index **limited);
+
+/* ---- entries.c ---- */
+void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out);
+
+/* ---- elements.c ---- */
+/* From wherever v lies. */
+void read_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out);
+/* From what v's node reads, wherever v itself lies. */
+void compute_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out);
+
+#endif

@@ -1,0 +1,194 @@
+/* A kernel from its first line to its return. */
+#include "daemon/compiler/gpu/kernel_inside.h"
+#include "daemon/compiler/operators/operator.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void kernel_init(struct kernel_state *s, struct plan *p, struct step *step)
+{
+    struct kernel *k = &s->k;
+
+    memset(s, 0, sizeof *s);
+    k->context = p->context;
+    k->arena = &p->context->arena;
+    k->pool = index_pool_new(k->arena);
+    k->plan = p;
+    k->step = step;
+    strbuf_init(&k->body, k->arena);
+    k->indent = 2;
+    /* Parameters' names are taken. */
+    kernel_name(k, "t");
+    kernel_name(k, "w");
+    kernel_name(k, "id");
+}
+
+/* Splits a merged index into those of its axes, from the last one. */
+static void unmerge(struct kernel *k, const struct index *merged, const int *axes, int count,
+                    const struct shape *s, const char *base, const struct index **at)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        const struct index *own = i ? index_mod(k->pool, merged, s->dim[axes[i]]) : merged;
+
+        at[axes[i]] = kernel_bind(k, i == count - 1 ? base : kernel_text(k, "i%d", axes[i]), own);
+        if (i)
+            merged = index_div(k->pool, merged, s->dim[axes[i]]);
+    }
+}
+
+/* The elements of the cell that this invocation computes. */
+static void kernel_cell(struct kernel *k, const struct layout *l, const struct shape *s,
+                        const struct index **group)
+{
+    const struct index *x = index_variable(k->pool, "id.x", 0, l->width - 1);
+    const struct index *y = index_variable(k->pool, "id.y", 0, l->height - 1);
+    const struct index *at[MAX_AXES];
+
+    for (int a = 0; a < s->axes; a++)
+        at[a] = kernel_constant(k, 0);
+    if (l->fold) {
+        x = kernel_bind(
+            k, "cell",
+            index_add(k->pool, index_times(k->pool, index_mod(k->pool, y, l->rows), l->fold), x));
+        y = kernel_bind(k, "row", index_div(k->pool, y, l->rows));
+    }
+    unmerge(k, index_mod(k->pool, x, l->length_x), l->x, l->x_count, s, "x", at);
+    unmerge(k, y, l->y, l->y_count, s, "y", at);
+    *group = kernel_constant(k, 0);
+    k->out.count = 1;
+    if (l->packed >= 0) {
+        *group = index_div(k->pool, x, l->length_x);
+        if (l->groups > 1)
+            *group = kernel_bind(k, "band", *group);
+        /* The last row of a folded texture may have cells behind the last band. */
+        *group = index_clamp(k->pool, *group, 0, l->groups - 1);
+        *group = kernel_bind(k, "band", *group);
+        at[l->packed] = index_times(k->pool, *group, 4);
+        k->out.count = 4;
+    }
+    k->out = lanes_along(k, at, s->axes, l->packed, k->out.count);
+}
+
+struct kernel_text *kernel_write(struct plan *p, struct step *step)
+{
+    struct kernel_state *state = NEW(&p->context->arena, struct kernel_state);
+    struct kernel *k = &state->k;
+    struct value *v = step->value;
+    const struct layout *l = &step->layout;
+    const struct shape *s = &step->value->shape;
+    const struct spot *spot = spot_of(v);
+    const struct index *group;
+    const char *lanes[4] = {0};
+    double lo = -65504, hi = 65504, a, b;
+    bool limited = !(spot && spot->lo >= -65504 && spot->hi <= 65504), computes = !step->copies;
+
+    kernel_init(state, p, step);
+    kernel_cell(k, l, s, &group);
+    if (step->root) {
+        step->root->op->functions->lower(k, step->root);
+        k->lowered = true;
+    }
+    /* A last Relu or Clip and the limit of 16 bits are one clamp. */
+    if (spot && spot->exponent && !step->copies) {
+        lo = ldexp(lo, spot->exponent);
+        hi = ldexp(hi, spot->exponent);
+    }
+    while (!step->copies && v->producer->op->functions->clamp &&
+           v->producer->op->functions->clamp(v->producer, &a, &b)) {
+        lo = fmax(fmin(a, hi), lo);
+        hi = fmax(fmin(b, hi), lo);
+        v = v->producer->inputs[0];
+        limited = true;
+        computes = false;
+        if (v->constant || spot_of(v)->placement == PLACED_BUFFER || !v->producer)
+            break;
+    }
+    if (spot && spot->exponent && !step->copies) {
+        lo = ldexp(lo, -spot->exponent);
+        hi = ldexp(hi, -spot->exponent);
+    }
+    if (computes)
+        compute_value(k, v, &k->out, lanes);
+    else
+        read_value(k, v, &k->out, lanes);
+    for (int j = 0; j < 4; j++) {
+        int64_t extent = l->packed < 0 ? 1 : s->dim[l->packed];
+
+        if (j >= k->out.count || (l->groups == 1 && j >= extent)) {
+            lanes[j] = "0f";
+            continue;
+        }
+        if (!step->copies && spot->exponent) {
+            const char *one[] = {lanes[j]};
+
+            lanes[j] = kernel_format(
+                k, kernel_text(k, "{0} * %s", kernel_number(k, ldexp(1, -spot->exponent))), one);
+        }
+        if (limited)
+            lanes[j] = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", lanes[j], kernel_number(k, lo),
+                                   kernel_number(k, hi));
+        if (4 * (l->groups - 1) + j >= extent) {
+            struct strbuf band;
+
+            strbuf_init(&band, k->arena);
+            index_print(&band, group, false);
+            lanes[j] =
+                kernel_text(k, "%s < %" PRId64 " ? %s : 0f", band.text, l->groups - 1, lanes[j]);
+        }
+    }
+    size_t length = strlen(lanes[0]) + strlen(lanes[1]) + strlen(lanes[2]) + strlen(lanes[3]);
+    if (length > 160)
+        for (int j = 0; j < 4; j++)
+            lanes[j] = kernel_local(k, "result", lanes[j]);
+    kernel_line(k, "return new Color4(%s, %s, %s, %s);", lanes[0], lanes[1], lanes[2], lanes[3]);
+
+    struct kernel_text *text = NEW(k->arena, struct kernel_text);
+    int count = k->parameter_count + (state->table_entries > 0);
+    text->weights = k->weights;
+    text->weight_count = k->weight_count;
+    text->picks = k->picks;
+    text->body = k->body.text;
+    text->table_entries = state->table_entries;
+    for (int i = 0; i < k->weight_count; i++)
+        count += k->weights[i]->texture;
+    text->parameters = NEW_ARRAY(k->arena, count + 1, struct kernel_parameter);
+    for (int i = 0; i < k->parameter_count; i++)
+        text->parameters[text->parameter_count++] =
+            (struct kernel_parameter){.kind = PARAMETER_BUFFER,
+                                      .value = k->parameters[i],
+                                      .name = i ? kernel_text(k, "prev%d", i) : "prev"};
+    for (int i = 0; i < k->weight_count; i++)
+        if (k->weights[i]->texture)
+            text->parameters[text->parameter_count++] = (struct kernel_parameter){
+                .kind = PARAMETER_TEXTURE,
+                .weights = k->weights[i],
+                .name = k->weights[i]->offset ? kernel_text(k, "w%" PRId64, k->weights[i]->offset)
+                                              : "w"};
+    if (state->table_entries)
+        text->parameters[text->parameter_count++] = (struct kernel_parameter){
+            .kind = PARAMETER_TABLE, .name = "t", .entries = state->table_entries};
+    return text;
+}
+
+int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes *e)
+{
+    const char *out[4];
+    struct kernel_state *s = state_of(planning);
+
+    s->k.memo_count = 0;
+    s->k.weight_count = 0;
+    s->table_entries = 0;
+    strbuf_truncate(&s->k.body, 0);
+    s->k.fetches = 0;
+    read_value(&s->k, v, e, out);
+    return s->k.fetches;
+}
+
+struct kernel *kernel_planning(struct plan *p)
+{
+    struct kernel_state *s = NEW(&p->context->arena, struct kernel_state);
+
+    kernel_init(s, p, NULL);
+    s->k.planning = true;
+    return &s->k;
+}
