@@ -1,3 +1,4 @@
+#include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/server.h"
 #include "daemon/server/session.h"
@@ -78,7 +79,7 @@ static struct json *queue_json(const struct server *server)
 
     jobs_count(server->jobs, &counts);
     json_set_int(queue, "workers", counts.workers);
-    json_set_int(queue, "running", (int64_t)counts.running - 1); /* without this very question */
+    json_set_int(queue, "running", (int64_t)counts.running); /* this very question is done */
     json_set_int(queue, "interactive", (int64_t)counts.waiting[JOB_INTERACTIVE]);
     json_set_int(queue, "files", (int64_t)counts.waiting[JOB_FILE]);
     json_set_int(queue, "background", (int64_t)counts.waiting[JOB_BACKGROUND]);
@@ -99,6 +100,8 @@ static void status_done(struct job *job)
     json_set_string(result, "compiler", COMPILER_VERSION);
     json_set_int(result, "pid", (int64_t)getpid());
     json_set_int(result, "uptimeMs", server_uptime_ms(server));
+    if (log_place())
+        json_set_string(result, "log", log_place());
     json_set(result, "workspaces", workspaces_json(server->workspace));
     json_set_int(watched, "folders", (int64_t)watch_count(server->watch));
     json_set_bool(watched, "complete", counts.folders_not_watched == 0);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ static const char *const names[] = {"error", "warning", "info", "debug"};
 /* The one process-wide state of the daemon: where its lines go is not a matter of any object's. */
 static int descriptor = STDERR_FILENO;
 static enum log_level limit = LOG_WARNING;
+static char *place; /* of the file, absolute; NULL: standard error */
 
 int log_level_parse(const char *name)
 {
@@ -36,6 +38,8 @@ int log_open(const char *path, enum log_level level)
     }
     descriptor = opened;
     limit = level;
+    free(place);
+    place = path ? realpath(path, NULL) : NULL;
     return 0;
 }
 
@@ -44,6 +48,13 @@ void log_close(void)
     if (descriptor != STDERR_FILENO)
         close(descriptor);
     descriptor = STDERR_FILENO;
+    free(place);
+    place = NULL;
+}
+
+const char *log_place(void)
+{
+    return place;
 }
 
 void log_line(enum log_level level, const char *format, ...)

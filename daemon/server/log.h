@@ -11,6 +11,8 @@ int log_level_parse(const char *name);
 /* path NULL: standard error. 0 or negative errno. Before there are threads. */
 int log_open(const char *path, enum log_level level);
 void log_close(void);
+/* The file's absolute path, borrowed until log_close(); NULL where there is none. */
+const char *log_place(void);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
