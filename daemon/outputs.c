@@ -108,8 +108,9 @@ static int create_beside(const char *path, char **temporary)
 }
 
 /* 1, 0 or -1 as output_replace(). producer may be asked twice, and gives the same bytes. A failure
- * of the producer itself leaves *error 0. */
-static int replace(const char *path, produce *producer, void *state, int *error)
+ * of the producer itself leaves *error 0. out may be NULL. */
+static int replace(const struct outputs *out, const char *path, produce *producer, void *state,
+                   int *error)
 {
     struct output o = {.descriptor = -1};
     char *temporary = NULL;
@@ -129,6 +130,8 @@ static int replace(const char *path, produce *producer, void *state, int *error)
     }
     int closed = close(o.descriptor);
     o.descriptor = -1;
+    if (!closed && out && out->hooks && out->hooks->replacing)
+        out->hooks->replacing(out->state, path, temporary);
     if (closed || rename(temporary, path)) {
         o.error = errno;
         unlink(temporary);
@@ -158,21 +161,38 @@ static bool produce_bytes(void *state, compile_sink *sink, void *sink_state)
 struct asset {
     struct compile *job;
     int number;
+    const atomic_bool *cancel;
+    struct hasher hasher; /* of the bytes of the last pass */
+    compile_sink *sink;   /* of that pass */
+    void *sink_state;
 };
+
+static bool pass_piece(void *state, const void *bytes, size_t size)
+{
+    struct asset *a = state;
+
+    if (a->cancel && atomic_load_explicit(a->cancel, memory_order_relaxed))
+        return false;
+    hasher_add(&a->hasher, bytes, size);
+    return a->sink(a->sink_state, bytes, size);
+}
 
 static bool produce_asset(void *state, compile_sink *sink, void *sink_state)
 {
-    const struct asset *a = state;
+    struct asset *a = state;
 
+    hasher_init(&a->hasher);
+    a->sink = sink;
+    a->sink_state = sink_state;
     errno = 0;
-    return compile_asset_write(a->job, a->number, sink, sink_state);
+    return compile_asset_write(a->job, a->number, pass_piece, a);
 }
 
 int output_replace(const char *path, const void *bytes, size_t length, char *why, size_t size)
 {
     struct bytes state = {.data = bytes, .length = length};
     int error;
-    int result = replace(path, produce_bytes, &state, &error);
+    int result = replace(NULL, path, produce_bytes, &state, &error);
 
     if (result < 0)
         snprintf(why, size, "%s cannot be written: %s", path, strerror(error));
@@ -192,43 +212,107 @@ static bool out_of_memory(struct outputs *out)
     return false;
 }
 
-static bool put(struct outputs *out, const char *name, const char *ending, produce *producer,
-                void *state, struct compile *job)
+static bool note_written(struct outputs *out, char *path)
 {
-    char *path = join(out->folder, name, ending);
-    int error;
-
-    if (!path)
-        return out_of_memory(out);
     if (out->written_count == out->written_room) {
         int room = out->written_room ? 2 * out->written_room : 8;
         char **grown = realloc(out->written, (size_t)room * sizeof *grown);
 
-        if (!grown) {
-            free(path);
+        if (!grown)
             return out_of_memory(out);
-        }
         out->written = grown;
         out->written_room = room;
     }
-    int result = replace(path, producer, state, &error);
-    if (result > 0) {
-        out->written[out->written_count++] = path;
-        return true;
-    }
+    out->written[out->written_count++] = path;
+    return true;
+}
+
+/* As replace(); path is taken. */
+static int put(struct outputs *out, char *path, produce *producer, void *state, struct compile *job)
+{
+    int error;
+    int result = replace(out, path, producer, state, &error);
+
     if (result < 0)
         snprintf(out->why, sizeof out->why, "%s cannot be written: %s", path,
                  error ? strerror(error)
                  : job ? compile_why(job)
                        : "no reason is known");
+    if (result > 0 && note_written(out, path))
+        return result;
     free(path);
-    return result == 0;
+    return result > 0 ? -1 : result;
 }
 
-/* Whether name is an asset of the files that begin with stem, or its .meta:
- * STEM.w<digits>[s][Style<digits>].asset[.meta]. */
-static bool is_asset(const char *name, const char *stem, size_t stem_length)
+/* An editor adds lines of its own to a .meta; the line with the identity stays. */
+static bool has_identity(const char *path, const char *meta, size_t length)
 {
+    const char *line = memmem(meta, length, "guid: ", 6);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    char text[4096];
+    ssize_t got = -1;
+
+    if (descriptor >= 0) {
+        got = read(descriptor, text, sizeof text);
+        close(descriptor);
+    }
+    if (got <= 0 || !line)
+        return false;
+    length -= (size_t)(line - meta);
+    for (size_t i = 0; i < length; i++)
+        if (line[i] == '\n' || line[i] == '\r')
+            length = i;
+    return memmem(text, (size_t)got, line, length) != NULL;
+}
+
+static bool put_asset(struct outputs *out, struct compile *job, int number)
+{
+    int count;
+    const struct compile_asset *row = &compile_assets(job, &count)[number];
+    const struct outputs_hooks *hooks = out->hooks;
+    struct asset asset = {.job = job, .number = number, .cancel = out->cancel};
+    char *path = join(out->folder, row->name, ""), *again;
+    int result;
+
+    if (!path)
+        return out_of_memory(out);
+    if (hooks && hooks->known && hooks->known(out->state, path, row)) {
+        free(path);
+        return true;
+    }
+    again = strdup(path);
+    result = put(out, path, produce_asset, &asset, job);
+    if (result >= 0 && again && hooks && hooks->made)
+        hooks->made(out->state, again, row, hasher_finish(&asset.hasher), result > 0);
+    free(again);
+    return result >= 0;
+}
+
+static bool put_meta(struct outputs *out, const struct compile_asset *row)
+{
+    struct bytes meta = {.data = row->meta, .length = row->meta_length};
+    char *path = join(out->folder, row->name, ".meta");
+
+    if (!path)
+        return out_of_memory(out);
+    if (has_identity(path, row->meta, row->meta_length)) {
+        free(path);
+        return true;
+    }
+    return put(out, path, produce_bytes, &meta, NULL) >= 0;
+}
+
+static bool cancelled(struct outputs *out)
+{
+    if (!out->cancel || !atomic_load_explicit(out->cancel, memory_order_relaxed))
+        return false;
+    snprintf(out->why, sizeof out->why, "cancelled");
+    return true;
+}
+
+bool outputs_is_asset(const char *name, const char *stem)
+{
+    size_t stem_length = strlen(stem);
     const char *at = name + stem_length;
 
     if (strncmp(name, stem, stem_length) || strncmp(at, ".w", 2) || !isdigit((unsigned char)at[2]))
@@ -263,18 +347,27 @@ static void delete_unlisted(struct outputs *out, const char *file_name,
                             const struct compile_asset *assets, int count)
 {
     static const char ending[] = ".Model.cs";
-    size_t stem = strlen(file_name);
+    size_t length = strlen(file_name);
     DIR *folder = opendir(*out->folder ? out->folder : ".");
+    char *stem = strdup(file_name);
 
-    if (!folder)
-        return;
-    if (stem > sizeof ending - 1 && !strcmp(file_name + stem - (sizeof ending - 1), ending))
-        stem -= sizeof ending - 1;
-    for (const struct dirent *e; (e = readdir(folder));)
-        if (is_asset(e->d_name, file_name, stem) && !is_listed(e->d_name, assets, count) &&
-            !unlinkat(dirfd(folder), e->d_name, 0))
+    if (stem && length > sizeof ending - 1 && !strcmp(stem + length - (sizeof ending - 1), ending))
+        stem[length - (sizeof ending - 1)] = '\0';
+    for (const struct dirent *e; folder && stem && (e = readdir(folder));) {
+        char *path;
+
+        if (!outputs_is_asset(e->d_name, stem) || is_listed(e->d_name, assets, count))
+            continue;
+        path = join(out->folder, e->d_name, "");
+        if (path && out->hooks && out->hooks->replacing)
+            out->hooks->replacing(out->state, path, NULL);
+        free(path);
+        if (!unlinkat(dirfd(folder), e->d_name, 0))
             out->deleted++;
-    closedir(folder);
+    }
+    if (folder)
+        closedir(folder);
+    free(stem);
 }
 
 bool outputs_write(struct outputs *out, struct compile *job)
@@ -283,18 +376,21 @@ bool outputs_write(struct outputs *out, struct compile *job)
     const struct compile_asset *assets = compile_assets(job, &count);
     const char *file_name = compile_file_name(job);
     struct bytes text;
+    char *path;
 
-    for (int i = 0; i < count; i++) {
-        struct asset asset = {.job = job, .number = i};
-        struct bytes meta = {.data = assets[i].meta, .length = assets[i].meta_length};
-
-        if (!put(out, assets[i].name, "", produce_asset, &asset, job) ||
-            !put(out, assets[i].name, ".meta", produce_bytes, &meta, NULL))
+    for (int i = 0; i < count; i++)
+        if (cancelled(out) || !put_asset(out, job, i) || !put_meta(out, &assets[i]))
+            return false;
+    if (cancelled(out))
+        return false;
+    if (!out->withhold_text) {
+        text.data = compile_text(job, &text.length);
+        path = join(out->folder, file_name, "");
+        if (!path)
+            return out_of_memory(out);
+        if (put(out, path, produce_bytes, &text, NULL) < 0)
             return false;
     }
-    text.data = compile_text(job, &text.length);
-    if (!out->withhold_text && !put(out, file_name, "", produce_bytes, &text, NULL))
-        return false;
     delete_unlisted(out, file_name, assets, count);
     return true;
 }

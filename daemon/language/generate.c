@@ -1,4 +1,5 @@
 #include "daemon/language/ask.h"
+#include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/server.h"
@@ -107,8 +108,7 @@ struct once {
 static void once_run(struct job *job)
 {
     struct once *once = (struct once *)job;
-    const struct script_unit *unit = &once->script->units[0];
-    struct write_result result;
+    struct outputs outputs;
     bool written = false;
 
     once->outcome = outcome_new(once->script, 0, &once->server->compile_cache.base, &once->cancel,
@@ -118,14 +118,14 @@ static void once_run(struct job *job)
         const struct write_order order = {
             .compile = once->outcome->compile,
             .folder = folder,
-            .stem = unit->options.file_stem,
             .cache = once->server->cache,
             .watch = once->server->watch,
             .cancel = &job->cancel,
         };
 
-        write_files(&order, &result);
-        write_result_release(&result);
+        if (!write_files(&order, &outputs) && !job_cancelled(job))
+            log_line(LOG_WARNING, "%s", outputs.why);
+        outputs_release(&outputs);
         free(folder);
         outcome_drop_compile(once->outcome);
     }

@@ -29,10 +29,11 @@ struct write_work {
     struct unit *unit; /* NULL: the unit is gone */
     struct server *server;
     struct outcome *outcome; /* owns the compile; only that part is used */
-    char *folder, *stem;
+    char *folder;
     bool with_text;
     struct hash fingerprint;
-    struct write_result result;
+    struct outputs outputs;
+    bool good;
 };
 
 struct unit *unit_new(struct member *member, int number)
@@ -99,7 +100,7 @@ bool unit_generates(const struct unit *unit, const char *path)
         strncmp(path, member->path, (size_t)(name - path)) != 0)
         return false;
     row = &member->script->units[unit->number];
-    return strcmp(name, row->file) == 0 || write_is_asset(row->options.file_stem, name);
+    return strcmp(name, row->file) == 0 || outputs_is_asset(name, row->options.file_stem);
 }
 
 /* --- compiling ------------------------------------------------------------------------------ */
@@ -223,14 +224,13 @@ static void write_run(struct job *job)
     const struct write_order order = {
         .compile = work->outcome->compile,
         .folder = work->folder,
-        .stem = work->stem,
         .with_source = work->with_text,
         .cache = work->server->cache,
         .watch = work->server->watch,
         .cancel = &job->cancel,
     };
 
-    write_files(&order, &work->result);
+    work->good = write_files(&order, &work->outputs);
 }
 
 static void write_done(struct job *job)
@@ -238,28 +238,26 @@ static void write_done(struct job *job)
     struct write_work *work = (struct write_work *)job;
     struct unit *unit = work->unit;
     struct member *member = unit ? unit->member : NULL;
-    const struct write_result *result = &work->result;
+    const struct outputs *outputs = &work->outputs;
 
-    for (size_t i = 0; i < result->count; i++)
-        log_line(LOG_INFO, "wrote %s", result->files[i]);
+    for (int i = 0; i < outputs->written_count; i++)
+        log_line(LOG_INFO, "wrote %s", outputs->written[i]);
     if (unit) {
         unit->writing = NULL;
-        unit->write_failed = result->error < 0 && !job_cancelled(job);
-        if (unit->write_failed)
-            server_warn(work->server, "%s cannot be written: %s",
-                        result->failed ? result->failed : work->folder, strerror(-result->error));
-        else if (!job_cancelled(job) &&
-                 (result->count || !hash_equal(unit->told, work->fingerprint))) {
+        unit->write_failed = !work->good && !job_cancelled(job);
+        if (unit->write_failed) {
+            server_warn(work->server, "%s", outputs->why);
+        } else if (!job_cancelled(job) &&
+                   (outputs->written_count || !hash_equal(unit->told, work->fingerprint))) {
             unit->told = work->fingerprint;
-            publish_generated(work->server->publish, member->path, result->files, result->count,
-                              work->fingerprint);
+            publish_generated(work->server->publish, member->path, outputs->written,
+                              (size_t)outputs->written_count, work->fingerprint);
         }
         unit_write(unit); /* what came meanwhile */
     }
-    write_result_release(&work->result);
+    outputs_release(&work->outputs);
     outcome_free(work->outcome);
     free(work->folder);
-    free(work->stem);
     free(work);
     if (member)
         member_settle(member);
@@ -292,7 +290,6 @@ void unit_write(struct unit *unit)
     work->unit = unit;
     work->server = member->workspace->server;
     work->folder = path_folder(member->path);
-    work->stem = memory_text(row->options.file_stem);
     work->with_text = member_writable(member);
     work->fingerprint = unit->outcome->fingerprint;
     work->outcome = memory_new(sizeof *work->outcome);

@@ -7,7 +7,6 @@
 #include "daemon/server/publish.h"
 #include "daemon/server/scan.h"
 #include "daemon/server/server.h"
-#include "daemon/server/write.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,11 +331,6 @@ void workspace_models_update(struct workspace *workspace)
 
 /* --- changes -------------------------------------------------------------------------------- */
 
-static bool is_temporary(const char *path)
-{
-    return strncmp(path_name(path), WRITE_TEMPORARY, strlen(WRITE_TEMPORARY)) == 0;
-}
-
 static bool unit_reads(const struct unit *unit, const char *path)
 {
     if (unit_uses_model(unit, path, NULL))
@@ -350,7 +344,8 @@ bool workspace_wanted(void *state, const char *path)
     struct member *member;
     size_t at = 0;
 
-    if (is_temporary(path))
+    /* Hidden files are nobody's scripts or models: temporary ones, ours among them. */
+    if (path_name(path)[0] == '.')
         return false;
     if (workspace_find(workspace, path))
         return true;
