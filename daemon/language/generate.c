@@ -188,7 +188,10 @@ static struct script *write_script(const struct generate *generate)
     if (!text.failed)
         script = script_read(generate->question.path, text.data, text.length, path_canonical);
     buffer_release(&text);
-    if (script && script->unit_count != 1) {
+    /* Whatever else the name of the class turned the text into is none. */
+    if (script && (script->unit_count != 1 ||
+                   script_find(script, generate->class_name, (const char *const *)generate->models,
+                               generate->model_count) < 0)) {
         script_release(script);
         script = NULL;
     }

@@ -127,19 +127,34 @@ bool publish_interested(const struct session *session, const char *path)
     return false;
 }
 
-/* How long to wait until the file is worth publishing; 0: now. */
-static int64_t patience(const struct workspace *workspace, const char *path)
+/* How long to wait for a script and its units; 0: they are at rest. */
+static int64_t member_patience(const struct workspace *workspace, const struct member *member)
 {
-    const struct member *member = workspace_find(workspace, path);
     int64_t left;
 
-    if (!member || member_at_rest(member))
+    if (member_at_rest(member))
         return 0;
     /* A text that is being read has other positions than what is known. */
     if (member->reading)
         return PATIENCE_MS;
     left = member->busy_since_ms + PATIENCE_MS - workspace_now_ms(workspace);
     return left > 0 ? left : 0;
+}
+
+/* How long to wait until the file is worth publishing; 0: now. */
+static int64_t patience(const struct workspace *workspace, const char *path)
+{
+    struct member *member = workspace_find(workspace, path);
+    int64_t left = member ? member_patience(workspace, member) : 0;
+    bool script = member && member->kind == MEMBER_SCRIPT;
+    size_t at = 0;
+
+    /* What a model shows comes from all who name it. */
+    while (!script && left == 0 && (member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count && left == 0; u++)
+            if (unit_uses_model(member->units[u], path, NULL))
+                left = member_patience(workspace, member);
+    return left;
 }
 
 static void refreshed(struct session *session, void *state, const struct json *result,
@@ -214,7 +229,7 @@ static void publish_to(struct session *session, const char *path)
                                            session->id};
     struct published *last = table_get(&session->published, path), *now;
     struct json *diagnostics = report_file(server->workspace, path, &options);
-    bool empty = json_count(diagnostics) == 0, same;
+    bool empty = json_count(diagnostics) == 0, same, renamed;
     int64_t version = document ? document->version : -1;
     struct buffer text = BUFFER_EMPTY;
     char *uri = NULL;
@@ -231,12 +246,13 @@ static void publish_to(struct session *session, const char *path)
         goto out;
     uri = report_uri(server->workspace, path, session->id);
     same = last && strcmp(last->text, text.data) == 0;
-    if (same && strcmp(last->uri, uri) == 0 && (empty || last->version == version)) {
+    renamed = last && strcmp(last->uri, uri) != 0;
+    if (same && !renamed && (empty || last->version == version)) {
         last->version = version;
         goto out;
     }
     /* Under another URI than before, the old one is emptied. */
-    if (last && strcmp(last->uri, uri) != 0 && strcmp(last->text, "[]") != 0)
+    if (renamed && strcmp(last->text, "[]") != 0)
         session_notify(session, METHOD_publish_diagnostics,
                        lsp_publish_params(last->uri, -1, json_new_array()), false);
     published_free(table_take(&session->published, path));
@@ -249,7 +265,7 @@ static void publish_to(struct session *session, const char *path)
         now->version = version;
         table_put(&session->published, path, now);
     }
-    if (!(same && empty)) {
+    if (document || !empty || !renamed) {
         session_notify(session, METHOD_publish_diagnostics,
                        lsp_publish_params(uri, version, diagnostics), false);
         diagnostics = NULL;

@@ -14,6 +14,7 @@ A transcript is a text of blocks with a line `---` between them. The first word 
     rest                     writes the rest of that file and closes it
     file PATH                the file must be there within 10 s, with what the rest of the block says (a line each)
     nofile PATH              it must not be there
+    same PATH PATH           two files have the same bytes
     quiet SECONDS            nothing may come for so long
     ignore METHOD…           notifications and requests of these methods are passed over (requests are answered)
     options WORD…            of the daemon; only before the first message
@@ -246,6 +247,10 @@ class Player:
         elif word == "nofile":
             if os.path.exists(self.path(args[0])):
                 raise Mismatch("%s is there" % args[0])
+        elif word == "same":
+            with open(self.path(args[0]), "rb") as a, open(self.path(args[1]), "rb") as b:
+                if a.read() != b.read():
+                    raise Mismatch("the files differ")
         elif word == "quiet":
             message = self.receive(float(args[0]))
             if message is not None:
