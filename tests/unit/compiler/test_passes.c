@@ -465,6 +465,119 @@ static void test_all(void **state)
     END_JOB(j);
 }
 
+/* ---- layernorm ---- */
+
+/* LayerNormalization (or, without means, RMSNormalization) of x [2, 3, 8] over its last axes,
+ * written out. */
+enum form { FORM_DIV, FORM_RECIPROCAL, FORM_POWER, FORMS };
+
+static struct value *written_out(struct graph *g, struct value *x, bool means, enum form form,
+                                 int axes)
+{
+    struct value *list = axes == 1 ? INTS(g, -1) : INTS(g, 1, 2), *d = x, *square, *sum, *mean;
+
+    if (means) {
+        mean = NODE(g, "ReduceMean", "mean", x, list);
+        d = NODE(g, "Sub", "difference", x, mean);
+    }
+    square = form == FORM_DIV ? NODE(g, "Pow", "square", d, FLOATS(g, SCALAR, 2))
+                              : NODE(g, "Mul", "square", d, d);
+    mean = NODE(g, "ReduceMean", "variance", square, list);
+    sum = NODE(g, "Add", "plus", mean, FLOATS(g, SCALAR, 1e-3f));
+    if (form == FORM_POWER)
+        return NODE(g, "Mul", "y", NODE(g, "Pow", "root", sum, FLOATS(g, SCALAR, -0.5f)), d);
+    sum = NODE(g, "Sqrt", "root", sum);
+    return form == FORM_DIV ? NODE(g, "Div", "y", d, sum)
+                            : NODE(g, "Mul", "y", d, NODE(g, "Reciprocal", "inverse", sum));
+}
+
+static void recognises(bool means, enum form form)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *y;
+
+    y = written_out(g, x, means, form, 1);
+    y = NODE(g, "Mul", "scaled", FLOATS(g, SHAPE(8), 1, 2, 3, 4, 5, 6, 7, 8), y);
+    y = NODE(g, "Add", "shifted", y, FLOATS(g, SHAPE(8), 8, 7, 6, 5, 4, 3, 2, 1));
+    output(g, y);
+    keeps_result(j, "layernorm", 1);
+    run(j, "dead");
+    /* RMSNormalization has no bias: that stays an Add. */
+    assert_int_equal(g->node_count, means ? 1 : 2);
+    assert_int_equal(count_op(g, means ? "LayerNormalization" : "RMSNormalization"), 1);
+    END_JOB(j);
+}
+
+static void test_layernorm(void **state)
+{
+    (void)state;
+    for (int form = 0; form < FORMS; form++) {
+        recognises(true, (enum form)form);
+        recognises(false, (enum form)form);
+    }
+}
+
+/* Over two axes, and with a scale of another shape, which stays behind. */
+static void test_layernorm_axes(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8));
+
+    (void)state;
+    output(g, NODE(g, "Mul", "scaled", written_out(g, x, true, FORM_DIV, 2),
+                   FLOATS(g, SHAPE(8), 1, 2, 3, 4, 5, 6, 7, 8)));
+    keeps_result(j, "layernorm", 1);
+    run(j, "dead");
+    assert_int_equal(g->node_count, 2);
+    END_JOB(j);
+}
+
+/* A value in the midst is an output too. */
+static void refuses(const char *outside)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *y, *other = NULL;
+
+    y = written_out(g, x, true, FORM_DIV, 1);
+    for (int k = 0; k < g->node_count; k++)
+        if (!strcmp(g->nodes[k]->name, outside))
+            other = g->nodes[k]->outputs[0];
+    outputs(g, 2, (struct value *[]){y, other});
+    keeps_result(j, "layernorm", 0);
+    END_JOB(j);
+}
+
+static void test_layernorm_refused(void **state)
+{
+    (void)state;
+    refuses("difference");
+    refuses("variance");
+    refuses("root");
+}
+
+static void test_layernorm_other_axes(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *y;
+
+    (void)state;
+    y = written_out(g, x, true, FORM_DIV, 1);
+    for (int k = 0; k < g->node_count; k++)
+        if (!strcmp(g->nodes[k]->name, "mean"))
+            node_set_input(g->nodes[k], 1, INTS(g, 1, 2));
+    output(g, y);
+    infer_graph(g);
+    /* What is left is x less another mean: no norm of x, but one of the difference without a mean.
+     */
+    keeps_result(j, "layernorm", 1);
+    assert_int_equal(count_op(g, "RMSNormalization"), 1);
+    END_JOB(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -485,6 +598,10 @@ int main(void)
         cmocka_unit_test(test_batchnorm_read_elsewhere),
         cmocka_unit_test(test_batchnorm_refused),
         cmocka_unit_test(test_batchnorm_training),
+        cmocka_unit_test(test_layernorm),
+        cmocka_unit_test(test_layernorm_axes),
+        cmocka_unit_test(test_layernorm_refused),
+        cmocka_unit_test(test_layernorm_other_axes),
         cmocka_unit_test(test_all),
     };
 
