@@ -9,7 +9,7 @@ static void spread(uint8_t *bytes, const uint8_t *packed, int64_t count, int bit
     int per_byte = 8 / bits;
     unsigned mask = (1u << bits) - 1;
     for (int64_t i = 0; i < count; i++)
-        bytes[i] = (uint8_t)((packed[i / per_byte] >> (i % per_byte * bits)) & mask);
+        bytes[i] = (uint8_t)((unsigned)packed[i / per_byte] >> (i % per_byte * bits) & mask);
 }
 
 static void pack(uint8_t *packed, const uint8_t *bytes, int64_t count, int bits)
