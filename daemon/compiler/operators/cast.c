@@ -7,7 +7,7 @@ static void infer_cast(struct node *n)
 {
     int64_t to = node_int(n, "to", 0);
 
-    if (type_bits((enum element_type)to) == 0 && to != TYPE_STRING) {
+    if (to < 1 || to > TYPE_INT2 || (type_bits((enum element_type)to) == 0 && to != TYPE_STRING)) {
         infer_fault(n, "its attribute to is %lld, which is no element type", (long long)to);
         return;
     }

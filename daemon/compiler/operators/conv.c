@@ -193,6 +193,8 @@ static bool evaluate_either(struct node *n, struct tensor *const *in, struct ten
     j.bias = bias ? tensor_doubles(c, bias, scratch) : NULL;
     out[0] = output_new(n, 0, arena, &j.payload);
     j.type = out[0]->type;
+    if (out[0]->count == 0)
+        return true;
     if (wide) {
         j.x = tensor_doubles(c, in[0], scratch);
         j.weights = tensor_doubles(c, in[1], scratch);

@@ -118,6 +118,11 @@ static int64_t power(int64_t x, int64_t y)
     return result;
 }
 
+static int64_t whole_from(double x)
+{
+    return x >= 0x1p63 ? INT64_MAX : x <= -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+
 static int64_t shift(int64_t x, int64_t y, bool left)
 {
     if (y < 0 || y > 63)

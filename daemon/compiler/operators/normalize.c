@@ -125,6 +125,9 @@ static bool evaluate_batch_normalization(struct node *n, struct tensor *const *i
     /* A line is what shares its parameters. */
     mask = !spatial ? 1u : shape->axes > 1 ? ~2u : ~0u;
     lines_init(&l, shape, mask, scratch);
+    for (int i = 1; i < 5; i++)
+        if (in[i]->count != l.count)
+            return false;
     for (int64_t i = 0; i < l.count; i++) {
         double mean = parameter[3][i], variance = parameter[4][i], factor;
 
@@ -229,8 +232,11 @@ static bool evaluate_groups(struct node *n, struct tensor *const *in, struct ten
     void *payload;
     int64_t per;
 
-    if (!type_is_real(in[0]->type) || shape->axes < 2 || groups < 1)
+    if (!type_is_real(in[0]->type) || shape->axes < 2)
         return false;
+    out[0] = output_new(n, 0, arena, &payload);
+    if (in[0]->count == 0)
+        return true;
     x = tensor_doubles(c, in[0], scratch);
     scale = tensor_doubles(c, in[1], scratch);
     bias = tensor_doubles(c, in[2], scratch);
@@ -238,7 +244,6 @@ static bool evaluate_groups(struct node *n, struct tensor *const *in, struct ten
     /* Seen as [N, groups, channels of a group * elements], a line is the last axis. */
     grouped = shape_of(3, (int64_t[]){shape->dim[0], groups, shape->dim[1] / groups * per});
     lines_init(&l, &grouped, 1u << 2, scratch);
-    out[0] = output_new(n, 0, arena, &payload);
     for (int64_t i = 0; i < l.count; i++) {
         int64_t group = i % groups;
         double mean, variance, inverse;
@@ -302,6 +307,11 @@ static void infer_layer_normalization(struct node *n)
     enum element_type stash = (enum element_type)node_int(n, "stash_type", TYPE_FLOAT32);
     struct shape statistics = x->shape;
 
+    if (!type_is_float(stash)) {
+        infer_fault(n, "its attribute stash_type is %lld, which is no floating-point type",
+                    (long long)node_int(n, "stash_type", TYPE_FLOAT32));
+        return;
+    }
     if (!settle_axis(n, -1) || !infer_broadcasts_to(n, 1, &x->shape, "the scale") ||
         !infer_broadcasts_to(n, 2, &x->shape, "the bias"))
         return;
@@ -506,7 +516,7 @@ static void infer_lrn(struct node *n)
 {
     const struct shape *x = &n->inputs[0]->shape;
 
-    if (node_int(n, "size", 0) < 1) {
+    if (node_int(n, "size", 0) < 1 || node_int(n, "size", 0) > INT32_MAX) {
         infer_fault(n, "its attribute size is %lld", (long long)node_int(n, "size", 0));
         return;
     }

@@ -5,6 +5,7 @@
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
 #include <math.h>
+#include <string.h>
 
 static void infer_pool(struct node *n)
 {
@@ -38,14 +39,18 @@ struct pool {
 
 static bool pool_init(struct pool *p, struct node *n, const struct tensor *x, struct arena *scratch)
 {
+    memset(p, 0, sizeof *p);
     if (x->type == TYPE_STRING || !window_read(n, &x->shape, NULL, &p->window))
         return false;
-    p->taps = window_taps(&p->window, false, &p->tap_count, scratch);
+    /* Without elements there is nothing to do, and the other extents may be beyond all bounds. */
+    if (x->count == 0)
+        return true;
     p->in_plane = p->out_plane = 1;
     for (int i = 0; i < p->window.axes; i++) {
         p->in_plane *= p->window.in[i];
         p->out_plane *= p->window.out[i];
     }
+    p->taps = window_taps(&p->window, false, &p->tap_count, scratch);
     p->planes = x->shape.dim[0] * x->shape.dim[1];
     p->x = tensor_doubles(n->graph->context, x, scratch);
     p->y = NEW_ARRAY(scratch, p->out_plane, double);
@@ -356,7 +361,8 @@ static bool evaluate_max_unpool(struct node *n, struct tensor *const *in, struct
     struct window w;
     void *payload;
 
-    if (in[1]->count != in[0]->count || !unpooled(n, &in[0]->shape, &inner, &w))
+    if (in[1]->count != in[0]->count || !type_is_real(in[0]->type) ||
+        !unpooled(n, &in[0]->shape, &inner, &w))
         return false;
     walk_strides(y, stride);
     count = shape_count(&inner);

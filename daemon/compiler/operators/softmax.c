@@ -32,6 +32,8 @@ static void infer_softmax(struct node *n)
         for (int i = axis; i < (flatten ? x->axes : axis + 1); i++)
             axes[count++] = i;
         node_set_ints(n, "axes", count, axes);
+    } else {
+        node_unset(n, "axes");
     }
     infer_like_input(n);
 }

@@ -7,11 +7,12 @@ void walk_init(struct walk *w, int axes, const int64_t *dim, int operands,
     memset(w, 0, sizeof *w);
     w->operands = operands;
     w->run = 1;
-    for (int i = 0; i < axes; i++) {
+    for (int i = 0; i < axes; i++)
+        w->empty = w->empty || dim[i] == 0;
+    /* The other extents of an empty tensor may be so large that their products overflow. */
+    for (int i = 0; i < axes && !w->empty; i++) {
         bool merges = w->axes > 0;
 
-        if (dim[i] == 0)
-            w->empty = true;
         if (dim[i] == 1)
             continue;
         for (int k = 0; k < operands && merges; k++)
@@ -34,11 +35,11 @@ void walk_init(struct walk *w, int axes, const int64_t *dim, int operands,
 
 void walk_strides(const struct shape *s, int64_t *stride)
 {
-    int64_t next = 1;
+    int64_t next = shape_count(s) == 0 ? 0 : 1;
 
     for (int i = s->axes - 1; i >= 0; i--) {
         stride[i] = next;
-        next *= s->dim[i];
+        next *= next ? s->dim[i] : 0;
     }
 }
 
@@ -78,11 +79,11 @@ bool walk_next(struct walk *w)
     return false;
 }
 
-/* The offsets of all indices along some axes, in row-major order. */
-static const int64_t *offsets(const struct shape *s, unsigned axes, int64_t *count,
+/* The offsets of all count indices along some axes, in row-major order. */
+static const int64_t *offsets(const struct shape *s, unsigned axes, int64_t count,
                               struct arena *scratch)
 {
-    int64_t own[MAX_AXES], dim[MAX_AXES], stride[1][WALK_AXES] = {{0}}, *list, total = 1;
+    int64_t own[MAX_AXES], dim[MAX_AXES], stride[1][WALK_AXES] = {{0}}, *list;
     struct walk w;
     int kept = 0;
 
@@ -92,21 +93,36 @@ static const int64_t *offsets(const struct shape *s, unsigned axes, int64_t *cou
             continue;
         dim[kept] = s->dim[i];
         stride[0][kept++] = own[i];
-        total *= s->dim[i];
     }
-    list = NEW_ARRAY(scratch, total, int64_t);
+    list = NEW_ARRAY(scratch, count, int64_t);
     walk_init(&w, kept, dim, 1, (const int64_t(*)[WALK_AXES])stride);
     while (walk_next(&w))
         for (int64_t i = 0; i < w.run; i++)
             list[w.position + i] = w.at[0] + i * w.step[0];
-    *count = total;
     return list;
+}
+
+/* The number of indices along some axes, where that can be counted. */
+static int64_t extent(const struct shape *s, unsigned axes)
+{
+    struct shape kept = {.axes = 0};
+
+    for (int i = 0; i < s->axes; i++)
+        if (axes >> i & 1)
+            kept.dim[kept.axes++] = s->dim[i];
+    return shape_count(&kept);
 }
 
 void lines_init(struct lines *l, const struct shape *s, unsigned axes, struct arena *scratch)
 {
-    l->start = offsets(s, ~axes, &l->count, scratch);
-    l->offset = offsets(s, axes, &l->length, scratch);
+    memset(l, 0, sizeof *l);
+    l->count = extent(s, ~axes);
+    /* Of no lines the length does not matter, and it may be beyond all bounds. */
+    if (l->count == 0)
+        return;
+    l->length = extent(s, axes);
+    l->start = offsets(s, ~axes, l->count, scratch);
+    l->offset = offsets(s, axes, l->length, scratch);
 }
 
 bool type_is_real(enum element_type type)

@@ -34,6 +34,7 @@ static bool read_ints(struct node *n, const char *name, int axes, int sets, int6
 static bool read_common(struct node *n, const struct shape *x, const struct shape *kernel,
                         struct window *w)
 {
+    int64_t elements = 1;
     int count;
 
     memset(w, 0, sizeof *w);
@@ -70,6 +71,13 @@ static bool read_common(struct node *n, const struct shape *x, const struct shap
         if (w->kernel[i] != kernel->dim[i + 2] || w->kernel[i] < 1) {
             infer_fault(n, "its kernel has %lld elements along axis %d and its weights have %lld",
                         (long long)w->kernel[i], i + 2, (long long)kernel->dim[i + 2]);
+            return false;
+        }
+    }
+    for (int i = 0; i < w->axes; i++) {
+        elements *= w->kernel[i] > 0 ? w->kernel[i] : 1;
+        if (elements > LARGEST) {
+            infer_fault(n, "its kernel has more than %d elements", LARGEST);
             return false;
         }
     }
@@ -255,18 +263,21 @@ struct tap *window_taps(const struct window *w, bool transposed, int64_t *count,
         total *= w->kernel[i];
     taps = NEW_ARRAY(scratch, total, struct tap);
     for (int64_t t = 0; t < total; t++) {
-        int64_t dim[WINDOW_AXES], stride[2][WALK_AXES] = {{0}}, site_stride = 1, read_stride = 1;
+        int64_t dim[WINDOW_AXES], low[WINDOW_AXES] = {0}, shift[WINDOW_AXES];
+        int64_t stride[2][WALK_AXES] = {{0}}, site_stride = 1, read_stride = 1;
         struct tap *tap = &taps[t];
 
-        for (int i = w->axes - 1; i >= 0; i--) {
-            int64_t low = 0, shift = at[i] * w->dilation[i] - w->begin[i];
-
-            dim[i] = sites_inside(sites[i], w->stride[i], shift, reads[i], &low);
+        for (int i = 0; i < w->axes; i++) {
+            shift[i] = at[i] * w->dilation[i] - w->begin[i];
+            dim[i] = sites_inside(sites[i], w->stride[i], shift[i], reads[i], &low[i]);
             tap->empty = tap->empty || dim[i] == 0;
+        }
+        /* A tap that reads something has elements on both sides, which bounds their products. */
+        for (int i = w->axes - 1; i >= 0 && !tap->empty; i--) {
             stride[0][i] = site_stride;
             stride[1][i] = read_stride * w->stride[i];
-            tap->site += low * site_stride;
-            tap->read += (low * w->stride[i] + shift) * read_stride;
+            tap->site += low[i] * site_stride;
+            tap->read += (low[i] * w->stride[i] + shift[i]) * read_stride;
             site_stride *= sites[i];
             read_stride *= reads[i];
         }

@@ -133,6 +133,8 @@ static const struct example elementwise[] = {
     {"Softplus", 1, "", "f[3] 0 1000 -1000", "f[3] 0.6931472 1000 0"},
     {"Softsign", 1, "", "f[3] -1 0 3", "f[3] -0.5 0 0.75"},
     {"Sqrt", 6, "", "f[2] 4 2", "f[2] 2 1.4142135"},
+    {"Shrink", 9, "lambd=0.5;bias=1e30", "i[2] 5 -5",
+     "i[2] -9223372036854775808 9223372036854775807"},
     {"Sub", 7, "", "f[2] 1 2; f[2] 3 5", "f[2] -2 -3"},
     {"Sum", 8, "", "f[2] 1 2; f[2] 3 4; f[2,1] 5 6", "f[2,2] 9 11 10 12"},
     {"Swish", 24, "", "f[2] 0 1", "f[2] 0 0.7310586"},
@@ -153,6 +155,7 @@ static const struct example elementwise[] = {
     {"Cast", 13, "to=10", "f[2] 1.0004883 65519", "h[2] 1 65504"},
     {"Cast", 13, "to=1", "w[1] 18446744073709551615", "f[1] 18446744073709551615"},
     {"Cast", 13, "to=99", "f[1] 1", "!"},
+    {"Cast", 13, "to=4294967297", "f[1] 1", "!"},
     {"CastLike", 15, "", "f[2] 1.9 -1.9; i[1] 0", "i[2] 1 -1"},
 };
 
@@ -175,6 +178,8 @@ static const struct example convolutions[] = {
      "f[1,6,2] 1 2 3 4 4 6 2 4 6 8 -1 -1"},
     {"Conv", 22, "", "d[1,1,2,1,1] 1 2; d[1,1,2,1,1] 3 4", "d[1,1,1,1,1] 11"},
     {"Conv", 22, "", "h[1,1,2] 1 2; h[1,1,2] 3 4", "h[1,1,1] 11"},
+    {"Conv", 22, "", "f[0,1,3,3]; f[1,1,2,2] 1 0 0 1", "f[0,1,2,2]"},
+    {"Conv", 22, "", "f[1,0,3]; f[2,0,2]; f[2] 1 2", "f[1,2,2] 1 1 2 2"},
     {"Conv", 22, "kernel_shape=[3,3]", ONE_TO_NINE "; f[1,1,2,2] 1 0 0 1", "!"},
     {"Conv", 22, "", ONE_TO_NINE "; f[1,2,2,2] 1 0 0 1 1 0 0 1", "!"},
     {"Conv", 22, "", ONE_TO_NINE "; f[1,1,4,4]", "!"},
@@ -258,6 +263,9 @@ static const struct example pools[] = {
      "f[1,1,2] -1 -3"},
     {"MaxPool", 12, "kernel_shape=[2]", "s[1,1,3] -128 -3 2", "s[1,1,2] -3 2"},
     {"MaxPool", 12, "kernel_shape=[2]", "f[1,2,2] 1 1 2 2", "f[1,2,1] 1 2; i[1,2,1] 0 2"},
+    {"MaxPool", 12, "kernel_shape=[2]", "f[0,4611686018427387904,2]", "f[0,4611686018427387904,1]"},
+    {"MaxPool", 12, "kernel_shape=[1000000000,1000000000];pads=[1000000000,1000000000,0,0]",
+     ONE_TO_NINE, "!"},
     {"MaxPool", 12, "", ONE_TO_NINE, "!"},
     {"MaxPool", 12, "kernel_shape=[4,4]", ONE_TO_NINE, "!"},
     {"MaxPool", 12, "kernel_shape=[2]", "f[2,2]", "!"},
@@ -302,7 +310,10 @@ static const struct example norms[] = {
     {"BatchNormalization", 15, "", "f[1,3]; f[2]; f[3]; f[3]; f[3]", "!"},
     {"InstanceNormalization", 6, "epsilon=0.0", "f[1,2,2] 1 3 2 6; f[2] 1 10; f[2] 0 1",
      "f[1,2,2] -1 1 -9 11"},
+    {"BatchNormalization", 7, "spatial=0", "f[1,4] 1 2 3 4; f[2] 1 2; f[2] 1 2; f[2] 1 2; f[2] 1 2",
+     "?"},
     {"InstanceNormalization", 6, "", "f[1,2,2]; f[3]; f[2]", "!"},
+    {"InstanceNormalization", 6, "", "f[1,0,2]; f[0]; f[0]", "f[1,0,2]"},
     {"GroupNormalization", 21, "epsilon=0.0;num_groups=1", "f[1,2,1] 1 3; f[2] 1 10; f[2] 0 1",
      "f[1,2,1] -1 11"},
     {"GroupNormalization", 18, "epsilon=0.0;num_groups=2",
@@ -325,6 +336,10 @@ static const struct example norms[] = {
     {"LRN", 1, "size=3;alpha=3.0;beta=1.0", "f[1,3,1] 1 2 3",
      "f[1,3,1] 0.16666667 0.13333334 0.21428572"},
     {"LRN", 13, "size=2;alpha=2.0;beta=0.5;bias=0.0", "f[1,2,1] 3 4", "f[1,2,1] 0.6 1"},
+    {"LayerNormalization", 17, "stash_type=7", "f[2,2]; f[2]", "!"},
+    {"Softmax", 13, "axes=[99]", "f[] 3", "f[] 1"},
+    {"Softmax", 13, "", "f[0,4611686018427387904,4]", "f[0,4611686018427387904,4]"},
+    {"LRN", 13, "size=9223372036854775807", "f[1,3,1]", "!"},
     {"LRN", 13, "size=0", "f[1,3,1]", "!"},
     {"Softmax", 13, "", "f[2,2] 0 0 1000 1000", "f[2,2] 0.5 0.5 0.5 0.5"},
     {"Softmax", 13, "axis=0", "f[2,1] 0 1.0986123", "f[2,1] 0.25 0.75"},
@@ -351,6 +366,8 @@ static const struct example reductions[] = {
     {"ReduceSum", 13, "keepdims=0", "f[0,2]; i[1] 0", "f[2]"},
     {"ReduceSum", 13, "", ONE_TO_SIX "; i[1] 2", "!"},
     {"ReduceSum", 13, "", ONE_TO_SIX "; i[?]", "f[?,?]"},
+    {"ReduceSum", 13, "keepdims=0", "f[0,4611686018427387904,4]; i[2] 1 2", "f[0]"},
+    {"ReduceMax", 13, "keepdims=0", "f[2,0]; i[1] 1", "f[2] -inf -inf"},
     {"ReduceMean", 1, "axes=[0];keepdims=0", ONE_TO_SIX, "f[3] 2.5 3.5 4.5"},
     {"ReduceMean", 18, "", "i[2] 1 4", "i[1] 2"},
     {"ReduceMax", 11, "axes=[0,1];keepdims=0", "f[2,2] -1 -2 -3 -4", "f[] -1"},
@@ -470,7 +487,7 @@ static void read_attributes(struct node *n, const char *p)
         } else if (*text == '\'') {
             text[length - 1] = '\0';
             node_set_string(n, name, text + 1);
-        } else if (strchr(text, '.')) {
+        } else if (strpbrk(text, ".e")) {
             node_set_float(n, name, strtof(text, NULL));
         } else {
             node_set_int(n, name, strtoll(text, NULL, 10));
