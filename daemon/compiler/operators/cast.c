@@ -1,17 +1,52 @@
-/* Cast and CastLike: the same elements in another type. */
+/* Cast and CastLike: the same elements in another type. BitCast: the same bits. */
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
+#include <string.h>
 
-static void infer_cast(struct node *n)
+/* The attribute to; TYPE_UNKNOWN where it was reported. */
+static enum element_type target(struct node *n)
 {
     int64_t to = node_int(n, "to", 0);
 
-    if (to < 1 || to > TYPE_INT2 || (type_bits((enum element_type)to) == 0 && to != TYPE_STRING)) {
-        infer_fault(n, "its attribute to is %lld, which is no element type", (long long)to);
+    if (to >= 1 && to <= TYPE_INT2)
+        return (enum element_type)to;
+    infer_fault(n, "its attribute to is %lld, which is no element type", (long long)to);
+    return TYPE_UNKNOWN;
+}
+
+static void infer_cast(struct node *n)
+{
+    enum element_type to = target(n);
+
+    if (to != TYPE_UNKNOWN)
+        infer_output(n, 0, to, &n->inputs[0]->shape);
+}
+
+static void infer_bit_cast(struct node *n)
+{
+    enum element_type from = n->inputs[0]->type, to = target(n);
+
+    if (to == TYPE_UNKNOWN)
+        return;
+    if (type_bits(to) == 0 || (from != TYPE_UNKNOWN && type_bits(from) != type_bits(to))) {
+        infer_fault(n, "its input is %s, which has not the size of %s", type_name(from),
+                    type_name(to));
         return;
     }
-    infer_output(n, 0, (enum element_type)to, &n->inputs[0]->shape);
+    infer_output(n, 0, to, &n->inputs[0]->shape);
+}
+
+static bool evaluate_bit_cast(struct node *n, struct tensor *const *in, struct tensor **out,
+                              struct arena *arena, struct arena *scratch)
+{
+    void *payload;
+
+    out[0] = output_new(n, 0, arena, &payload);
+    if (out[0]->bytes != in[0]->bytes)
+        return false;
+    memcpy(payload, tensor_data(n->graph->context, in[0], scratch), in[0]->bytes);
+    return true;
 }
 
 static void infer_cast_like(struct node *n)
@@ -56,7 +91,13 @@ static bool evaluate_cast(struct node *n, struct tensor *const *in, struct tenso
     return true;
 }
 
-const struct operator_functions cast_functions = {
-    .role = ROLE_ELEMENTWISE, .express = express_elementwise, .infer = infer_cast, .evaluate = evaluate_cast};
-const struct operator_functions cast_like_functions = {
-    .role = ROLE_ELEMENTWISE, .express = express_elementwise, .infer = infer_cast_like, .evaluate = evaluate_cast};
+const struct operator_functions cast_functions = {.role = ROLE_ELEMENTWISE,
+                                                  .express = express_elementwise,
+                                                  .infer = infer_cast,
+                                                  .evaluate = evaluate_cast};
+const struct operator_functions cast_like_functions = {.role = ROLE_ELEMENTWISE,
+                                                       .express = express_elementwise,
+                                                       .infer = infer_cast_like,
+                                                       .evaluate = evaluate_cast};
+const struct operator_functions bit_cast_functions = {
+    .role = ROLE_NONE, .infer = infer_bit_cast, .evaluate = evaluate_bit_cast};

@@ -51,6 +51,8 @@ static const struct example elementwise[] = {
     {"Asinh", 9, "", "f[2] 0 1", "f[2] 0 0.8813736"},
     {"Atan", 7, "", "f[2] 0 1", "f[2] 0 0.7853982"},
     {"Atanh", 9, "", "f[2] 0 0.5", "f[2] 0 0.5493061"},
+    {"BitCast", 26, "to=6", "f[2] 1 -2", "j[2] 1065353216 -1073741824"},
+    {"BitCast", 26, "to=7", "f[1] 1", "!"},
     {"BitShift", 11, "direction='LEFT'", "u[3] 1 2 255; u[3] 1 2 1", "u[3] 2 8 254"},
     {"BitShift", 11, "direction='RIGHT'", "u[3] 1 8 255; u[3] 1 2 9", "u[3] 0 2 0"},
     {"BitwiseAnd", 18, "", "i[2] 12 -1; i[2] 10 7", "i[2] 8 7"},
