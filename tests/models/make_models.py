@@ -225,15 +225,20 @@ def two_outputs():
 
 
 def recurrent():
-    """LSTM over a short sequence; every gate of every position is its own row."""
+    """A recurrent cell with a gate, unrolled as an exporter does where the length is fixed."""
     m = ox.Model("recurrent", seed=15)
     t, into, hidden = 4, 8, 8
     x = m.input("x", [1, t, into])
-    s = m.node("Transpose", [x], perm=[1, 0, 2])
-    y = m.node("LSTM", [s, m.weight([1, 4 * hidden, into], scale=0.4), m.weight([1, 4 * hidden, hidden], scale=0.4),
-                        m.weight([1, 8 * hidden], scale=0.1)], hidden_size=hidden)
-    y = m.node("Transpose", [m.node("Squeeze", [y, m.ints([1])])], perm=[1, 0, 2])
-    m.output(linear(m, y, hidden, 5), [1, t, 5])
+    w, u, b = m.weight([into, 2 * hidden], scale=0.6), m.weight([hidden, 2 * hidden], scale=0.4), m.weight([2 * hidden])
+    h, all_of_them = m.tensor("h0", [1, hidden], [0.0] * hidden), []
+    for i in range(t):
+        s = m.node("Gather", [x, m.tensor(None, [], [i], ox.INT64)], axis=1)
+        g = m.node("Add", [m.node("Add", [m.node("MatMul", [s, w]), m.node("MatMul", [h, u])]), b])
+        z, c = m.node("Split", [g, m.ints([hidden, hidden])], outputs=2, axis=1)
+        z, c = m.node("Sigmoid", [z]), m.node("Tanh", [c])
+        h = m.node("Add", [m.node("Mul", [z, h]), m.node("Mul", [m.node("Sub", [m.number(1.0), z]), c])])
+        all_of_them.append(m.node("Unsqueeze", [h, m.ints([1])]))
+    m.output(linear(m, m.node("Concat", all_of_them, axis=1), hidden, 5), [1, t, 5])
     return m
 
 

@@ -1,5 +1,4 @@
 using System;
-using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Reflection;
@@ -8,35 +7,44 @@ using Tsukimi.Preview;
 namespace Tsukimi
 {
     /// <summary>
-    /// Which method a kernel's name means. The target resolves nameof() when it compiles; here only the name is left, and
-    /// several classes may have a FilterLayer0. In this order:
+    /// Which method a kernel's name means. The target resolves nameof() when it compiles; here only the name is left. Where
+    /// one class alone has a kernel of that name, it is that one. Several classes may have a FilterLayer0, though; then, in
+    /// this order, it is that of
     ///
     ///  1. the class that <see cref="Device.Owner"/> names;
-    ///  2. the classes whose code created the destination (generated code fills only buffers that it created);
-    ///  3. the classes whose code is calling Gpu.Run.
+    ///  2. the class whose code created the destination (generated code fills only buffers that it created);
+    ///  3. the class whose code is calling Gpu.Run.
     ///
-    /// The caller comes last because it may be missing from the stack: a call at the end of a method, as the last step of
-    /// RunFilter is, may be compiled into a jump. A call of Gpu.Buffer is not at an end, since its result is stored.
+    /// The last two are read off the stack, where optimised code may leave methods out: small ones become part of their
+    /// caller, and a call at the end of a method, as the last step of RunFilter is, becomes a jump. Hence the order, since
+    /// the result of Gpu.Buffer is stored, and Device.Owner for who needs to be sure.
     /// </summary>
     static class KernelSearch
     {
-        static readonly ConcurrentDictionary<(Type, string), MethodInfo> known =
-            new ConcurrentDictionary<(Type, string), MethodInfo>();
+        const BindingFlags Static =
+            BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly;
+
+        static readonly object gate = new object();
+        static readonly HashSet<Assembly> scanned = new HashSet<Assembly>();
+        static readonly Dictionary<string, List<MethodInfo>> byName = new Dictionary<string, List<MethodInfo>>();
 
         public static MethodInfo Find(string kernel, GpuBuffer2D destination)
         {
-            MethodInfo method = null;
-
             if (Device.Owner != null)
-                method = Among(kernel, Around(Device.Owner));
-            if (method == null)
-                method = Among(kernel, destination.Owners);
-            if (method == null)
-                method = Among(kernel, CallingTypes());
-            if (method == null)
-                throw new MissingMethodException("there is no [Kernel] method " + kernel +
-                                                 " in the class that called Gpu.Run (Device.Owner can name it)");
-            return method;
+                for (Type type = Device.Owner; type != null; type = type.DeclaringType)
+                    foreach (MethodInfo method in Closed(type).GetMethods(Static))
+                        if (method.Name == kernel && method.IsDefined(typeof(KernelAttribute), false))
+                            return method;
+            MethodInfo[] all = Named(kernel);
+            if (all.Length == 0)
+                throw new MissingMethodException("no class has a [Kernel] method " + kernel);
+            MethodInfo found = all.Length == 1 ? all[0] : Among(all, destination.Owners) ?? Among(all, CallingTypes());
+            if (found == null)
+                throw new AmbiguousMatchException(all.Length + " classes have a [Kernel] method " + kernel +
+                                                  ": set Device.Owner to the one that is meant");
+            return found.ContainsGenericParameters || found.DeclaringType.ContainsGenericParameters
+                       ? Closed(found.DeclaringType).GetMethod(kernel, Static)
+                       : found;
         }
 
         /// <summary>Types of the methods that are running, and those around them, without this library and the framework.</summary>
@@ -62,32 +70,50 @@ namespace Tsukimi
         static IEnumerable<Type> Around(Type type)
         {
             for (; type != null; type = type.DeclaringType)
-                yield return type;
+                yield return type.IsGenericType ? type.GetGenericTypeDefinition() : type;
         }
 
-        static MethodInfo Among(string kernel, IEnumerable<Type> types)
+        static MethodInfo Among(MethodInfo[] methods, Type[] types)
         {
             foreach (Type type in types)
-            {
-                MethodInfo method = known.GetOrAdd((type, kernel), Declared);
-                if (method != null)
-                    return method;
-            }
+                foreach (MethodInfo method in methods)
+                    if (method.DeclaringType == type)
+                        return method;
             return null;
         }
 
-        static MethodInfo Declared((Type type, string kernel) key)
+        /// <summary>All kernels of that name, in what is loaded by now.</summary>
+        static MethodInfo[] Named(string kernel)
         {
-            const BindingFlags all =
-                BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly;
-
-            foreach (MethodInfo method in Closed(key.type).GetMethods(all))
-                if (method.Name == key.kernel && method.IsDefined(typeof(KernelAttribute), false))
-                    return method;
-            return null;
+            lock (gate)
+            {
+                foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
+                    if (scanned.Add(assembly) && UsesThis(assembly))
+                        foreach (Type type in assembly.GetTypes())
+                            foreach (MethodInfo method in type.GetMethods(Static))
+                                if (method.IsDefined(typeof(KernelAttribute), false))
+                                    Add(method);
+                return byName.TryGetValue(kernel, out List<MethodInfo> methods) ? methods.ToArray() : new MethodInfo[0];
+            }
         }
 
-        /// <summary>A stack frame names a generic class without its arguments; kernels cannot depend on them, so any do.</summary>
+        static bool UsesThis(Assembly assembly)
+        {
+            if (!assembly.IsDynamic)
+                foreach (AssemblyName name in assembly.GetReferencedAssemblies())
+                    if (name.Name == typeof(Gpu).Assembly.GetName().Name)
+                        return true;
+            return false;
+        }
+
+        static void Add(MethodInfo method)
+        {
+            if (!byName.TryGetValue(method.Name, out List<MethodInfo> methods))
+                byName.Add(method.Name, methods = new List<MethodInfo>());
+            methods.Add(method);
+        }
+
+        /// <summary>Kernels cannot depend on the arguments of a generic class, so any that its constraints allow will do.</summary>
         static Type Closed(Type type)
         {
             if (!type.ContainsGenericParameters)
@@ -99,9 +125,9 @@ namespace Tsukimi
             {
                 return type.GetGenericTypeDefinition().MakeGenericType(arguments);
             }
-            catch (ArgumentException) // constrained to something else
+            catch (ArgumentException)
             {
-                throw new NotSupportedException(type + " is generic with constraints: set Device.Owner to a closed form of it");
+                throw new NotSupportedException(type + " does not take object: set Device.Owner to a closed form of it");
             }
         }
     }
