@@ -117,7 +117,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
                            fill_second, shape_text(k->arena, &b->shape));
     if (w)
         w->parts = rows_of(b->constant) != NULL;
-    for (int j = 0; j < lanes; j++) {
+    /* Columns beyond the last have no sum: C# warns of a variable that nothing reads. */
+    for (int j = 0; j < lanes && (!across || j < m.columns); j++) {
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = 0f;", sums[j]);
     }
@@ -178,7 +179,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
     }
     kernel_end_loop(k, groups);
     for (int j = 0; j < 4; j++)
-        k->lane[j] = j < lanes ? sums[j] : "0f";
+        k->lane[j] = j < lanes && (!across || j < m.columns) ? sums[j] : "0f";
 }
 
 int packed_matmul(const struct node *n, int input)

@@ -29,7 +29,7 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
         /* The divisor differs from place to place where windows stick out of what counts. */
         counted = counted || reach > end || (!padded && pads && pads[i] > 0);
     }
-    for (int j = 0; j < 4; j++) {
+    for (int j = 0; j < 4 && j < x->shape.dim[1]; j++) {
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = %s;", sums[j], average ? "0f" : "-3.4e38f");
     }
