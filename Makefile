@@ -97,6 +97,9 @@ golden: $(BUILD)/onnxgpu
 	@python3 tests/golden/run.py $< $(wildcard tests/golden/client/*.txt)
 headers:
 	@python3 tests/headers/check.py
+# The generated C# itself, run on the CPU; skipped where there is no .NET SDK.
+dotnet: $(BUILD)/onnxgpu
+	@BUILD=$(BUILD) tests/dotnet/run
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
@@ -106,6 +109,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all format clean golden headers
+.PHONY: all format clean golden headers dotnet
 .SECONDARY:
 .DELETE_ON_ERROR:
