@@ -274,13 +274,25 @@ class Player:
         else:
             raise Mismatch("what is %r?" % word)
 
+    def finish(self):
+        """The daemon leaves when its input ends; what a sanitizer found shows in its exit code."""
+        if self.daemon:
+            self.daemon.process.stdin.close()
+            code = self.daemon.process.wait(20)
+            self.daemon = None
+            if code not in (0, 1):
+                raise Mismatch("in the end the daemon left with %d" % code)
+
     def play(self):
         with open(self.transcript, encoding="utf-8") as f:
             text = f.read()
         line = 1
         try:
-            for block in re.split(r"^---$\n?", text, flags=re.M):
+            for block in re.split(r"^---$\n?", text, flags=re.M) + [None]:
                 try:
+                    if block is None:
+                        self.finish()
+                        return True
                     if block.strip():
                         self.step(block)
                 except (Mismatch, BrokenPipeError) as mismatch:
@@ -290,7 +302,6 @@ class Player:
                         sys.stdout.write(f.read())
                     return False
                 line += block.count("\n") + 1
-            return True
         finally:
             if self.daemon:
                 self.daemon.process.kill()
