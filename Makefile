@@ -15,10 +15,11 @@ CC     ?= gcc
 PACKAGES = libuv libcjson libprotobuf-c sqlite3 libxxhash
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Werror
 OPT      = -O2 -g
-CPPFLAGS = -D_GNU_SOURCE -I. -I$(BUILD)/generated $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+CPPFLAGS := -D_GNU_SOURCE -I. -I$(BUILD)/generated $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 # (under the sanitizers gcc takes vsnprintf(NULL, 0, ...) for a null format)
 CFLAGS   = -std=c11 $(OPT) $(WARN) $(SANITIZE) $(if $(SANITIZE),-Wno-format-truncation)
-LDLIBS   = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
+LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
+CMOCKA   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # A folder is a layer, and a layer is one static library.
 PROTOCOL = $(wildcard protocol/*.c)
@@ -86,29 +87,69 @@ $(call unit_of,cache): $(LIBCACHE)
 $(call unit_of,compiler): $(LIBCOMPILER)
 $(filter-out $(call unit_of,protocol cache compiler),$(TESTS)): $(LIBRARIES)
 $(TESTS): $(BUILD)/%: $(BUILD)/%.o
-	@$(CC) $(CFLAGS) -o $@ $< $(LINK) $(shell pkg-config --libs cmocka) $(LDLIBS) && echo "  LINK  $@"
+	@$(CC) $(CFLAGS) -o $@ $< $(LINK) $(CMOCKA) $(LDLIBS) && echo "  LINK  $@"
 
 # The reference engine over folders of ONNX test cases.
 $(BUILD)/tests/reference_cases: $(BUILD)/tests/reference/reference_cases.o $(LIBCOMPILER)
 	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
 
-# The command line as people read it: text in, text out. And: do includes point one way.
-golden: $(BUILD)/onnxgpu
-	@python3 tests/golden/run.py $< $(wildcard tests/golden/client/*.txt)
-headers:
-	@python3 tests/headers/check.py
-# The generated C# itself, run on the CPU; skipped where there is no .NET SDK.
-dotnet: $(BUILD)/onnxgpu
-	@BUILD=$(BUILD) tests/dotnet/run
+# ---- what people call ----
+# Packages first, then a make of its own: what pkg-config says is read when a makefile is.
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+
+check:
+	@tools/packages.sh build test
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
+	@python3 tests/check.py $(BUILD)
+
+tests: $(TESTS)
+
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all
+asan:
+	@tools/packages.sh build test
+	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build-asan SANITIZE="$(SANITIZERS)" OPT="-O1 -g" all tests
+	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 \
+		python3 tests/check.py build-asan --skip dotnet,headers,docs,lsp/node,lsp/neovim
+
+# The programs that have threads.
+tsan:
+	@tools/packages.sh build test
+	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build-tsan SANITIZE="-fsanitize=thread" OPT="-O1 -g" all tests
+	@python3 tests/check.py build-tsan --only unit/cache,unit/server,unit/daemon,lsp --skip lsp/node,lsp/neovim
+
+demo:
+	@tools/packages.sh build
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@python3 client/demo/run.py $(BUILD)
+
+bench:
+	@tools/packages.sh build
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all $(BUILD)/tests/bench/limit
+	@python3 tests/bench/run.py $(BUILD)
+
+$(BUILD)/tests/bench/limit: $(BUILD)/tests/bench/limit.o $(LIBCOMPILER)
+	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
+
+# README's tables, from the tables in the code.
+docs: $(BUILD)/onnxgpud $(BUILD)/onnxgpu
+	@python3 tools/docs.py $(BUILD)
+
+install: all
+	install -D -m 755 $(BUILD)/onnxgpud $(DESTDIR)$(PREFIX)/bin/onnxgpud
+	install -D -m 755 $(BUILD)/onnxgpu $(DESTDIR)$(PREFIX)/bin/onnxgpu
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) build-asan build-tsan
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
+<<<<<<< HEAD
 .PHONY: all format clean golden headers dotnet
+=======
+.PHONY: all tests check asan tsan demo bench docs install format clean
+>>>>>>> d5013f6 (Count tests; make check, asan, tsan, demo, bench)
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Measures the compiler on a 45 MB model of ResNet-18's size, next to the limit measured in the same run: run.py BUILD
+
+Ratios are what counts: machines differ, and are busy. Nothing here asserts anything.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "models"))
+import onnxwrite as ox
+
+ROUNDS = 7
+
+
+def resnet18(path):
+    """The layers of ResNet-18, 224 x 224, with their BatchNormalization in place."""
+    m = ox.Model("resnet18", seed=1)
+    def conv(x, into, out, size, stride, relu=True, add=None):
+        y = m.node("Conv", [x, m.weight([out, into, size, size])], kernel_shape=[size, size],
+                   strides=[stride, stride], pads=[size // 2] * 4)
+        y = m.node("BatchNormalization", [y, m.weight([out], low=0.5, high=1.5), m.weight([out], scale=0.3),
+                                          m.weight([out], scale=0.3), m.weight([out], low=0.5, high=1.5)], epsilon=1e-5)
+        if add:
+            y = m.node("Add", [y, add])
+        return m.node("Relu", [y]) if relu else y
+
+    x = m.input("image", [1, 3, 224, 224])
+    x = conv(x, 3, 64, 7, 2)
+    x = m.node("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    into = 64
+    for out, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        for block in range(2):
+            s = stride if block == 0 else 1
+            short = x if s == 1 and into == out else conv(x, into, out, 1, s, relu=False)
+            x = conv(conv(x, into, out, 3, s), out, out, 3, 1, add=short)
+            into = out
+    x = m.node("GlobalAveragePool", [x])
+    x = m.node("Flatten", [x], axis=1)
+    x = m.node("Gemm", [x, m.weight([1000, 512]), m.weight([1000], scale=0.1)], transB=1)
+    m.output(x, [1, 1000])
+    m.save(path)
+
+
+def measured(command, environment):
+    """Seconds and peak memory in MB of one run."""
+    began = time.time()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    _, status, used = os.wait4(child.pid, 0)
+    seconds = time.time() - began
+    if status:
+        sys.exit("%s failed: %s" % (command, child.stderr.read().decode()))
+    return seconds, used.ru_maxrss / 1024
+
+
+def main():
+    build = os.path.abspath(sys.argv[1])
+    folder = tempfile.mkdtemp(prefix="onnxgpu-bench-")
+    model, out = os.path.join(folder, "resnet18.onnx"), os.path.join(folder, "out")
+    environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, "cache"), HOME=folder)
+    compile_ = [os.path.join(build, "onnxgpu"), "--no-daemon", "compile", model, "-o", out]
+    try:
+        resnet18(model)
+        os.makedirs(out)
+        measured(compile_, environment)
+        written = sum(os.path.getsize(os.path.join(out, f)) for f in os.listdir(out))
+        cold, limit, cached, peak = [], [], [], 0
+        for _ in range(ROUNDS):
+            shutil.rmtree(environment["XDG_CACHE_HOME"], ignore_errors=True)
+            shutil.rmtree(out)
+            os.makedirs(out)
+            seconds, memory = measured(compile_, environment)
+            cold.append(seconds)
+            peak = max(peak, memory)
+            text = subprocess.run([os.path.join(build, "tests/bench/limit"), model, os.path.join(folder, "limit"), str(written)],
+                                  stdout=subprocess.PIPE, check=True).stdout
+            limit.append(float(text.split()[0]) / 1e3)
+        time.sleep(2.5)  # a file's identity stands for its content only once it has been left alone for 2 s
+        measured(compile_, environment)
+        for _ in range(ROUNDS):
+            cached.append(measured(compile_, environment)[0])
+        cold, limit, cached = (sorted(v)[ROUNDS // 2] for v in (cold, limit, cached))
+        print("model %.1f MB, outputs %.1f MB; medians of %d runs" % (os.path.getsize(model) / 1e6, written / 1e6, ROUNDS))
+        print("limit (read, hash, to half, write)  %7.1f ms" % (limit * 1e3))
+        print("cold compile                        %7.1f ms   %.2f times the limit" % (cold * 1e3, cold / limit))
+        print("cached compile                      %7.1f ms   %.3f of cold" % (cached * 1e3, cached / cold))
+        print("peak memory                         %7.1f MB" % peak)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

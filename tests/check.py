@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Runs tests and counts them: check.py BUILD [--only GROUP…] [--skip GROUP…]
+
+A group is a folder of tests; each of its programs ends with what cmocka prints, or with a line `N passed, N failed[, N
+skipped]`. One line a program is shown, all output of one that fails. The last line counts tests, not programs; the exit
+status is 1 where one failed, or where nothing ran.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMIT = 1200  # seconds for one program
+
+
+def programs(build):
+    """(group, title, command) of everything there is."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests/unit/*/test_*.c"))):
+        name = os.path.relpath(path, ROOT)[:-2]
+        yield "unit/" + name.split("/")[2], name, [os.path.join(build, name)]
+    yield "headers", "tests/headers", ["python3", "tests/headers/check.py"]
+    yield "docs", "README's tables", ["python3", "tools/docs.py", "--check", build]
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests/golden/client/*.txt"))):
+        path = os.path.relpath(path, ROOT)
+        yield "golden", path, ["python3", "tests/golden/run.py", os.path.join(build, "onnxgpu"), path]
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests/lsp/transcripts/*.txt"))):
+        path = os.path.relpath(path, ROOT)
+        yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
+    for group in ("lsp/node", "lsp/neovim", "dotnet"):
+        if os.path.exists(os.path.join(ROOT, "tests", group, "run")):
+            yield group, "tests/" + group, [os.path.join("tests", group, "run"), build]
+
+
+def count(output, code):
+    """(passed, failed, skipped) by what a program printed last."""
+    found = [0, 0, 0]
+    plain = re.findall(r"^(?:\w+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$", output, re.M)
+    if plain:
+        found = [int(n or 0) for n in plain[-1]]
+    elif "[==========]" in output:
+        for kind, place in (("PASSED", 0), ("FAILED", 1), ("SKIPPED", 2)):
+            numbers = re.findall(r"\[  %s ?\] (\d+) test" % kind, output)
+            found[place] = int(numbers[0]) if numbers else 0
+    else:
+        cases = re.findall(r"^(\d+) golden cases, (\d+) failed", output, re.M)
+        found = [int(cases[0][0]) - int(cases[0][1]), int(cases[0][1]), 0] if cases else [code == 0, 0, 0]
+    if code and not found[1]:
+        found[1] = 1
+    return [int(n) for n in found]
+
+
+def main():
+    arguments, only, skip = [], None, set()
+    words = iter(sys.argv[1:])
+    for word in words:
+        if word == "--only":
+            only = (only or set()) | set(next(words).split(","))
+        elif word == "--skip":
+            skip |= set(next(words).split(","))
+        else:
+            arguments.append(word)
+    build = arguments[0]
+    total = [0, 0, 0]
+    os.chdir(ROOT)
+    for group, title, command in programs(build):
+        if group in skip or group.split("/")[0] in skip or (only and not {group, group.split("/")[0]} & only):
+            continue
+        began = time.time()
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT,
+                                  stdin=subprocess.DEVNULL)
+            output, code = done.stdout.decode("utf-8", "replace"), done.returncode
+        except subprocess.TimeoutExpired as e:
+            output, code = (e.stdout or b"").decode("utf-8", "replace") + "\nstopped after %d s\n" % LIMIT, 124
+        except OSError as e:
+            output, code = "%s: %s\n" % (command[0], e), 127
+        found = count(output, code)
+        total = [a + b for a, b in zip(total, found)]
+        print("%-52s %4d passed%s%s  %.1f s" % (title, found[0], ", %d FAILED" % found[1] if found[1] else "",
+                                               ", %d skipped" % found[2] if found[2] else "", time.time() - began), flush=True)
+        for line in re.findall(r"^skipped.*$", output, re.M):
+            print("    " + line)
+        if found[1]:
+            print("    " + output.replace("\n", "\n    "), flush=True)
+    print("%d passed, %d failed, %d skipped" % tuple(total), flush=True)
+    return 1 if total[1] or not total[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
