@@ -32,7 +32,7 @@ def programs(build):
         yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
     for group in ("lsp/node", "lsp/neovim", "dotnet"):
         if os.path.exists(os.path.join(ROOT, "tests", group, "run")):
-            yield group, "tests/" + group, [os.path.join("tests", group, "run"), build]
+            yield group, "tests/" + group, ["env", "BUILD=" + build, os.path.join("tests", group, "run")]
 
 
 def count(output, code):
