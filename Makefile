@@ -146,10 +146,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-<<<<<<< HEAD
-.PHONY: all format clean golden headers dotnet
-=======
 .PHONY: all tests check asan tsan demo bench docs install format clean
->>>>>>> d5013f6 (Count tests; make check, asan, tsan, demo, bench)
 .SECONDARY:
 .DELETE_ON_ERROR:
