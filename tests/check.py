@@ -23,7 +23,8 @@ def programs(build):
         name = os.path.relpath(path, ROOT)[:-2]
         yield "unit/" + name.split("/")[2], name, [os.path.join(build, name)]
     yield "headers", "tests/headers", ["python3", "tests/headers/check.py"]
-    yield "docs", "README's tables", ["python3", "tools/docs.py", "--check", build]
+    if os.path.exists(os.path.join(ROOT, "tools/docs.py")):
+        yield "docs", "README's tables", ["python3", "tools/docs.py", "--check", build]
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/golden/client/*.txt"))):
         path = os.path.relpath(path, ROOT)
         yield "golden", path, ["python3", "tests/golden/run.py", os.path.join(build, "onnxgpu"), path]
@@ -43,7 +44,7 @@ def count(output, code):
         found = [int(n or 0) for n in plain[-1]]
     elif "[==========]" in output:
         for kind, place in (("PASSED", 0), ("FAILED", 1), ("SKIPPED", 2)):
-            numbers = re.findall(r"\[  %s ?\] (\d+) test" % kind, output)
+            numbers = re.findall(r"\[  %s *\] (\d+) test" % kind, output)
             found[place] = int(numbers[0]) if numbers else 0
     else:
         cases = re.findall(r"^(\d+) golden cases, (\d+) failed", output, re.M)
