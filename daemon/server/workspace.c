@@ -226,7 +226,8 @@ static void take_scan(struct workspace *workspace, struct scan_work *work)
         member = workspace_in_roots(workspace, scan->scripts[i])
                      ? get_script(workspace, scan->scripts[i])
                      : NULL;
-        if (member && !member->reading)
+        /* A reading that is under way may have looked before the file came. */
+        if (member)
             member_read(member, JOB_FILE);
     }
     for (size_t i = 0; i < scan->model_count; i++)

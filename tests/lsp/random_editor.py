@@ -27,7 +27,7 @@ TEXTS = [
 class Client:
     def __init__(self, program, folder, base, name, errors):
         self.folder = folder
-        self.daemon = play.Daemon(program, ["--cache", os.path.join(base, name + ".sqlite")], folder, errors)
+        self.daemon = play.Daemon(program, ["--cache", os.path.join(base, name + ".sqlite"), "--log-level", "debug"], folder, errors)
         self.published = {}
         self.versions = {}
         self.last = 0
@@ -218,8 +218,11 @@ def run(program, seed, steps):
             expected, got = nonempty(fresh.published), nonempty(client.published)
             fresh.leave()
             if expected != got:
-                raise play.Mismatch("round %d: published\n  %s\nbut fresh\n  %s" %
-                                    (round_, json.dumps(got, sort_keys=True), json.dumps(expected, sort_keys=True)))
+                differ = [uri for uri in sorted({*expected, *got}) if expected.get(uri) != got.get(uri)]
+                raise play.Mismatch("round %d: " % round_ + "\n".join(
+                    "%s: published\n  %s\nbut fresh\n  %s" % (uri, json.dumps(got.get(uri), sort_keys=True),
+                                                             json.dumps(expected.get(uri), sort_keys=True))
+                    for uri in differ))
         client.leave()
         return True
     except play.Mismatch as mismatch:
