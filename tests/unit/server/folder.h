@@ -6,14 +6,14 @@
 
 static char folder[64];
 
-static int make_folder(void **state)
+static inline int make_folder(void **state)
 {
     (void)state;
     strcpy(folder, "/tmp/onnxgpu-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static inline int remove_folder(void **state)
 {
     char command[128];
 
@@ -23,7 +23,7 @@ static int remove_folder(void **state)
 }
 
 /* "FOLDER/name" in one of a few buffers. */
-static const char *in_folder(const char *name)
+static inline const char *in_folder(const char *name)
 {
     static char paths[8][256];
     static int next;
@@ -33,7 +33,7 @@ static const char *in_folder(const char *name)
     return paths[next];
 }
 
-static void write_file(const char *path, const char *text)
+static inline void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
 
