@@ -22,7 +22,7 @@ bool edge_write(struct simulation *s, const struct program *p, const struct comp
 struct tensor *edge_read(struct simulation *s, const struct program *p,
                          const struct compile_edge *edge, const struct meaning *meaning,
                          struct arena *arena, const char **why);
-/* Token ids: `input` counts the token inputs of the model. */
+/* Token ids of that input of the model. */
 bool edge_write_tokens(struct simulation *s, int input, const struct tensor *ids,
                        struct arena *arena, const char **why);
 

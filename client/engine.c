@@ -184,7 +184,7 @@ static bool run_kernels(struct engine *e, struct tensor *const *inputs, struct t
                         struct arena *arena)
 {
     struct simulation_error error = {0};
-    int count, tokens = 0;
+    int count;
     const struct compile_edge *edges = compile_inputs(e->job, &count);
 
     for (int i = 0; i < count; i++) {
@@ -195,7 +195,7 @@ static bool run_kernels(struct engine *e, struct tensor *const *inputs, struct t
             e->why = arena_printf(arena, "input %s is missing", edge->name);
             return false;
         }
-        if (edge->tokens ? !edge_write_tokens(e->simulation, tokens++, t, arena, &e->why)
+        if (edge->tokens ? !edge_write_tokens(e->simulation, edge->number, t, arena, &e->why)
                          : !edge_write(e->simulation, e->program, edge, &e->inputs[edge->number], t,
                                        arena, &e->why))
             return false;

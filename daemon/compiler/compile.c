@@ -121,10 +121,14 @@ static void add_edge(struct compile *job, const struct plan *p, const struct buf
     struct compile_edge *e = output ? &APPEND(a, job->outputs, job->output_count, job->output_room)
                                     : &APPEND(a, job->inputs, job->input_count, job->input_room);
 
-    *e = (struct compile_edge){.field = csharp_edge_name(a, job->o.prefix, output, b->number, 0),
+    *e = (struct compile_edge){.field = b->kind == BUFFER_TOKENS
+                                            ? csharp_tokens_name(a, job->o.prefix, b->number)
+                                            : csharp_edge_name(a, job->o.prefix, output, b->number,
+                                                               0),
                                .name = output ? p->graph->output_names[b->number] : b->value->name,
                                .number = b->number,
                                .items = p->graph->items,
+                               .tokens = b->kind == BUFFER_TOKENS,
                                .type = b->value->type,
                                .shape = b->value->shape,
                                .packed = l->packed,
@@ -145,7 +149,7 @@ static void collect_results(struct compile *job, const struct plan *p)
     for (int i = 0; i < p->buffer_count; i++) {
         const struct buffer *b = &p->buffers[i];
 
-        if (b->kind == BUFFER_INPUT)
+        if (b->kind == BUFFER_INPUT || b->kind == BUFFER_TOKENS)
             add_edge(job, p, b, &spot_of(b->value)->layout);
         else if (b->kind == BUFFER_OUTPUT)
             add_edge(job, p, b, &p->steps[b->written]->layout);

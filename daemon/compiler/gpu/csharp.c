@@ -58,6 +58,12 @@ const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, i
     return arena_printf(a, "%s%s%s", prefix, base, which);
 }
 
+const char *csharp_tokens_name(struct arena *a, const char *prefix, int number)
+{
+    return number ? arena_printf(a, "%sTokens%d", prefix, number)
+                  : arena_printf(a, "%sTokens", prefix);
+}
+
 static const char *buffer_name(struct printer *f, const struct buffer *b, int item)
 {
     switch (b->kind) {
@@ -66,8 +72,7 @@ static const char *buffer_name(struct printer *f, const struct buffer *b, int it
     case BUFFER_OUTPUT:
         return csharp_edge_name(f->arena, f->o->prefix, true, b->number, item);
     case BUFFER_TOKENS:
-        return arena_printf(f->arena, b->number ? "%sTokens%d" : "%sTokens", f->o->prefix,
-                            b->number);
+        return csharp_tokens_name(f->arena, f->o->prefix, b->number);
     case BUFFER_INNER:
         break;
     }
@@ -200,6 +205,53 @@ static void print_edges(struct printer *f, bool output)
     }
 }
 
+/* Private: SetFilterTokens writes them. */
+static bool print_token_fields(struct printer *f)
+{
+    bool any = false;
+
+    for (int i = 0; i < f->p->buffer_count; i++)
+        if (f->p->buffers[i].kind == BUFFER_TOKENS) {
+            line(f, "private GpuBuffer2D %s;", buffer_name(f, &f->p->buffers[i], 0));
+            any = true;
+        }
+    return any;
+}
+
+static void print_set_tokens(struct printer *f)
+{
+    for (int i = 0; i < f->p->buffer_count; i++) {
+        const struct buffer *b = &f->p->buffers[i];
+        const struct spot *spot = b->kind == BUFFER_TOKENS ? spot_of(b->value) : NULL;
+        const char *name = spot ? buffer_name(f, b, 0) : "";
+
+        if (!spot)
+            continue;
+        blank(f);
+        line(f,
+             "/// Input. Writes the token ids of %" PRId64
+             " positions; missing ones are 0, negative ones count from the end of the vocabulary.",
+             b->width);
+        line(f, "private void Set%s(int[] ids)", name);
+        line(f, "{");
+        line(f, "    for (int i = 0; i < %" PRId64 "; i++)", b->width);
+        line(f, "    {");
+        for (int t = 0; t < spot->table_count; t++) {
+            const char *id = t ? arena_printf(f->arena, "id%d", t) : "id";
+            int64_t rows = spot->tables[t];
+
+            line(f, "        int %s = ids != null && i < ids.Length ? ids[i] : 0;", id);
+            line(f, "        if (%s < 0) %s += %" PRId64 ";", id, id, rows);
+            line(f, "        if (%s < 0) %s = 0;", id, id);
+            line(f, "        if (%s > %" PRId64 ") %s = %" PRId64 ";", id, rows - 1, id, rows - 1);
+            line(f, "        %s[i, %d] = new Color4(%s %% 2048, %s / 2048, 0f, 0f);", name, t, id,
+                 id);
+        }
+        line(f, "    }");
+        line(f, "}");
+    }
+}
+
 static void print_weight_fields(struct printer *f)
 {
     const char *prefix = f->o->prefix;
@@ -242,6 +294,9 @@ static void print_load(struct printer *f)
     for (int i = 0; i < f->p->buffer_count; i++) {
         const struct buffer *b = &f->p->buffers[i];
 
+        if (b->kind == BUFFER_TOKENS)
+            line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 ", GpuFormat.Half);",
+                 buffer_name(f, b, 0), b->width, b->height);
         for (int item = 0; b->kind == BUFFER_INPUT && item < f->p->graph->items; item++)
             line(f, "%s = Gpu.Buffer(%" PRId64 ", %" PRId64 "%s);", buffer_name(f, b, item),
                  b->width, b->height, b->half ? ", GpuFormat.Half" : "");
@@ -344,15 +399,28 @@ static void print_kernel(struct printer *f, const struct step *s)
     line(f, "}");
 }
 
+/* How the caller gives the first input. */
+static const char *given_text(struct printer *f)
+{
+    for (int i = 0; i < f->p->buffer_count; i++) {
+        const struct buffer *b = &f->p->buffers[i];
+
+        if (b->kind == BUFFER_TOKENS)
+            return arena_printf(f->arena, "Call <c>Set%s</c>", buffer_name(f, b, 0));
+        if (b->kind == BUFFER_INPUT)
+            return arena_printf(f->arena, "Write <c>%s</c>", buffer_name(f, b, 0));
+    }
+    return arena_printf(f->arena, "Write <c>%s</c>",
+                        csharp_edge_name(f->arena, f->o->prefix, false, 0, 0));
+}
+
 static void print_run(struct printer *f)
 {
     const char *prefix = f->o->prefix;
-    const char *in = csharp_edge_name(f->arena, prefix, false, 0, 0),
-               *out = csharp_edge_name(f->arena, prefix, true, 0, 0);
+    const char *in = given_text(f), *out = csharp_edge_name(f->arena, prefix, true, 0, 0);
 
     blank(f);
-    line(f, "/// Runs the model once. Write <c>%s</c> before calling, then read <c>%s</c>.", in,
-         out);
+    line(f, "/// Runs the model once. %s before calling, then read <c>%s</c>.", in, out);
     line(f, "private void Run%s()", prefix);
     line(f, "{");
     line(f, "    Run%s(0, %sSteps);", prefix, prefix);
@@ -364,7 +432,7 @@ static void print_run(struct printer *f)
          "number of frames, equal <c>Run%s()</c>.",
          prefix, prefix);
     line(f,
-         "/// Write <c>%s</c> again, and read <c>%s</c>, only after the last step. A step is one "
+         "/// %s again, and read <c>%s</c>, only after the last step. A step is one "
          "draw: splitting does not make a "
          "step lighter.",
          in, out);
@@ -424,6 +492,7 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
         line(&f, "private GpuBuffer2D %sb%d;", o->prefix, i + 1);
         inner = true;
     }
+    inner = print_token_fields(&f) || inner;
     if (inner)
         blank(&f);
     line(&f, "public const int %sSteps = %d;", o->prefix, p->step_count * p->graph->items);
@@ -432,6 +501,7 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
     blank(&f);
     print_weight_fields(&f);
     print_load(&f);
+    print_set_tokens(&f);
     for (int i = 0; i < p->step_count; i++) {
         print_kernel(&f, p->steps[i]);
         picks = picks || p->steps[i]->text->picks;

@@ -14,6 +14,8 @@ const char *csharp_weights_name(struct arena *a, const char *prefix, const struc
 /* "FilterInput", "FilterInput1"; "FilterInputItem1", … */
 const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, int number,
                              int item);
+/* "FilterTokens", "FilterTokens1" … of that model input; Set… before it is the method's name. */
+const char *csharp_tokens_name(struct arena *a, const char *prefix, int number);
 /* The whole file. */
 void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan *p);
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char *parameter_name(struct kernel *k, struct value *v)
+const char *parameter_name(struct kernel *k, struct value *v)
 {
     int i;
 

@@ -11,15 +11,23 @@ static void fill_constant(struct context *c, const struct weights *w, int64_t fi
 {
     const struct tensor *t = w->tensor;
     const struct shape *s = &t->shape;
-    const float *numbers = tensor_floats(c, t, scratch);
+    const float *numbers;
     int64_t groups = w->packed < 0 ? 1 : (s->dim[w->packed] + 3) / 4;
     int64_t outer = w->packed < 0 ? 1 : shape_product(s, 0, w->packed);
     int64_t inner = w->packed < 0 ? 1 : shape_product(s, w->packed + 1, s->axes);
     int64_t extent = w->packed < 0 ? 1 : s->dim[w->packed];
 
-    /* There is one row. */
-    (void)first;
-    (void)count;
+    /* The last axis is packed: the rows are the tensor's own. */
+    if (w->parts) {
+        float *row = NEW_ARRAY(scratch, extent, float);
+
+        for (int64_t o = 0; o < count; o++) {
+            tensor_floats_part(c, t, (first + o) * extent, extent, row);
+            memcpy(entries + o * groups * 4, row, (size_t)extent * sizeof *row);
+        }
+        return;
+    }
+    numbers = tensor_floats(c, t, scratch);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++)
             for (int64_t x = 0; x < extent; x++)
@@ -126,9 +134,10 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
             out[j] = number;
         return;
     }
+    /* The axis along which they are neighbours; of elements that lie anywhere, the last axis. */
     for (int a = 0; a < s->axes && packed < 0; a++)
         for (int j = 1; j < e->count && packed < 0; j++)
-            if (s->dim[a] > 1 && e->at[j][a] != e->at[0][a])
+            if (s->dim[a] > 1 && e->at[j][a] == index_plus(k->pool, e->at[0][a], j))
                 packed = a;
     for (int a = s->axes - 1; a >= 0 && packed < 0; a--)
         if (s->dim[a] > 1)
@@ -138,8 +147,12 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
             k->weights[i]->fill == fill_constant)
             w = k->weights[i];
     if (!w) {
-        w = weights_make(k, 1, t->count / s->dim[packed] * ((s->dim[packed] + 3) / 4));
+        int64_t bands = (s->dim[packed] + 3) / 4, inner = shape_product(s, packed + 1, s->axes);
+        int64_t outer = inner == 1 ? shape_product(s, 0, packed) : 1;
+
+        w = weights_make(k, outer, t->count / s->dim[packed] / outer * bands);
         w->fill = fill_constant;
+        w->parts = inner == 1 && w->texture && tensor_has_parts(t);
         w->tensor = t;
         w->packed = packed;
         w->about = kernel_text(k, "values of %s", shape_text(k->arena, s));
@@ -152,13 +165,16 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
         for (int a = 0; a < s->axes; a++)
             if (a != packed)
                 entry = index_add(k->pool, index_times(k->pool, entry, s->dim[a]), at[a]);
-        entry = index_add(k->pool, index_times(k->pool, entry, (s->dim[packed] + 3) / 4),
-                          index_div(k->pool, at[packed], 4));
-        cell[0] = entry;
-        cell[1] = zero;
+        cell[0] = index_div(k->pool, at[packed], 4);
+        cell[1] = entry;
+        if (w->rows == 1) {
+            cell[0] =
+                index_add(k->pool, index_times(k->pool, entry, (s->dim[packed] + 3) / 4), cell[0]);
+            cell[1] = zero;
+        }
         name = memo_find(k, NULL, w, true, cell, 2);
         if (!name) {
-            name = entry_fetch(k, w, zero, entry, "c");
+            name = entry_fetch(k, w, cell[1], cell[0], "c");
             memo_add(k, NULL, w, true, cell, 2, name);
         }
         out[j] = kernel_pick(k, name, index_mod(k->pool, at[packed], 4), !w->texture);

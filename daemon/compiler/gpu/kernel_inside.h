@@ -61,6 +61,8 @@ void limit_index(struct kernel *k, const struct shape *s, int packed, const stru
 void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out);
 
 /* ---- elements.c ---- */
+/* The name under which the kernel is given the buffer of v. */
+const char *parameter_name(struct kernel *k, struct value *v);
 /* From wherever v lies. */
 void read_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out);
 /* From what v's node reads, wherever v itself lies. */

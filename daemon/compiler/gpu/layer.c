@@ -72,6 +72,8 @@ static void add_value(struct recipe_walk *w, struct value *v, bool computed)
         hasher_add_number(h, (uint64_t)spot->exponent);
         hasher_add_number(h, spot->step != NULL);
         hasher_add_number(h, (uint64_t)v->type);
+        for (int i = 0; i < spot->table_count; i++)
+            hasher_add_number(h, (uint64_t)spot->tables[i]);
         return;
     }
     known = index_of(w->seen, w->seen_count, v);

@@ -77,7 +77,7 @@ static double node_size(struct context *c, const struct node *n)
         double size;
 
         /* Shapes, axes and indices have no size. */
-        if (!n->inputs[i] || (n->inputs[i]->constant && n->inputs[i]->type != TYPE_FLOAT32))
+        if (!n->inputs[i] || type_is_integer(n->inputs[i]->type))
             continue;
         size = size_of(c, n->inputs[i]);
         greatest = fmax(greatest, size);

@@ -28,6 +28,8 @@ struct spot {
     double size;          /* that it probably has (magnitude.h) */
     int exponent;         /* PLACED_BUFFER: it is stored times 2^-exponent */
     double lo, hi;        /* magnitudes, once known (range.c); else infinities */
+    const int64_t *tables; /* of token ids: tokens_tables(), one row of the buffer each */
+    int table_count;
 };
 
 static inline struct spot *spot_of(const struct value *v)

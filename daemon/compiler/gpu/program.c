@@ -380,12 +380,11 @@ static void run_host(struct program *p, struct refusal *r)
         host_call(p->host, r, &loading, use, &style, NULL, 0);
         draw(p, r, part, 0, INT32_MAX); /* tables of this style fit too */
     }
-    while (method_named(p, "Set",
-                        p->token_inputs == 0
-                            ? "Tokens"
-                            : arena_printf(&p->context->arena, "Tokens%d", p->token_inputs),
-                        1) != NULL)
-        p->token_inputs++;
+    /* The number in the name is that of the model's input: there may be gaps. */
+    size_t stem = strlen(p->prefix) + 9;
+    const char *set = arena_printf(&p->context->arena, "Set%sTokens", p->prefix);
+    for (int i = 0; host_method(p->host, i) != NULL; i++)
+        p->token_inputs += strncmp(host_method(p->host, i)->name, set, stem) == 0;
 }
 
 static struct program *parse(struct context *c, struct refusal *r, const char *text, size_t length)

@@ -12,14 +12,21 @@
 #include "daemon/compiler/gpu/kernel.h"
 #include "daemon/compiler/gpu/layer.h"
 #include "daemon/compiler/gpu/magnitude.h"
+#include "daemon/compiler/gpu/tokens.h"
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* Costs, in fetches of one cell. A draw is worth as many as a mid-range card fetches in the time of
- * one. */
-enum { COST_FETCH = 4, COST_OPERATION = 1, COST_DRAW = 50000, MOST_READ_BUFFERS = 8 };
+/* Costs, in fetches of one cell; weights in numbers. A draw is worth as many as a mid-range card
+ * fetches in the time of one. */
+enum {
+    COST_FETCH = 4,
+    COST_OPERATION = 1,
+    COST_DRAW = 50000,
+    MOST_READ_BUFFERS = 8,
+    MOST_REPEATED_WEIGHTS = 16384
+};
 
 static const struct operator_functions *functions_of(const struct node *n)
 {
@@ -386,7 +393,27 @@ static bool is_computed_by_readers(const struct value *v)
 {
     const struct spot *spot = v ? v->plan : NULL;
 
+    /* Token ids on their way to Gather: 16 bits do not hold them. */
+    if (v && type_is_integer(v->type))
+        return false;
     return spot && (spot->placement == PLACED_INLINE || spot->placement == PLACED_VIEW);
+}
+
+/* Weights that a kernel computing v holds, and every kernel that computes it again. */
+static int64_t weights_under(const struct value *v, int depth)
+{
+    const struct spot *spot = v->plan;
+    int64_t total = 0;
+
+    if (v->constant)
+        return v->constant->count;
+    if (!spot || !v->producer || spot->placement == PLACED_BUFFER || depth > 64 ||
+        spot->placement == PLACED_JOINED)
+        return 0;
+    for (int i = 0; i < v->producer->input_count; i++)
+        if (v->producer->inputs[i])
+            total += weights_under(v->producer->inputs[i], depth + 1);
+    return total;
 }
 
 static bool is_cheaper_stored(struct plan *p, const struct node *n, int output)
@@ -414,12 +441,15 @@ static void store_where_cheaper(struct plan *p)
     struct graph *g = p->graph;
     const struct value *seen[MOST_READ_BUFFERS + 1];
 
-    /* What would read too many textures is cut where they have become too many. */
+    /* What would read too many textures is cut where they have become too many; what holds a large
+     * table is not to hold it once for each reader. */
     for (int i = 0; i < g->node_count; i++)
         for (int o = 0; g->nodes[i]->mark && o < g->nodes[i]->output_count; o++) {
             struct value *v = g->nodes[i]->outputs[o];
 
-            if (is_computed_by_readers(v) && count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2)
+            if (is_computed_by_readers(v) &&
+                (count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2 ||
+                 (v->reader_count > 1 && weights_under(v, 0) > MOST_REPEATED_WEIGHTS)))
                 store_value(p, v);
         }
     /* From the last on: of a chain that is read often its end is stored, and what is before it is
@@ -531,6 +561,25 @@ static int buffer_new(struct plan *p, enum buffer_kind kind, int number, struct 
     return p->buffer_count - 1;
 }
 
+/* One cell a position along x; on y one row for each length that the ids index. */
+static bool place_tokens(struct plan *p, const struct place *place, struct value *v)
+{
+    struct spot *spot = v->plan;
+
+    spot->tables = tokens_tables(v, &spot->table_count, &p->context->arena);
+    spot->layout = (struct layout){.packed = -1,
+                                   .length_x = shape_count(&v->shape),
+                                   .groups = 1,
+                                   .width = shape_count(&v->shape),
+                                   .height = spot->table_count};
+    if (spot->layout.width > LARGEST_SIDE || spot->layout.height > LARGEST_SIDE) {
+        too_large(p, place, &v->shape, spot->layout.width, spot->layout.height);
+        return false;
+    }
+    spot->buffer = buffer_new(p, BUFFER_TOKENS, v->input, v, &spot->layout);
+    return true;
+}
+
 static bool place_inputs(struct plan *p)
 {
     struct graph *g = p->graph;
@@ -544,6 +593,10 @@ static bool place_inputs(struct plan *p)
 
         if (!live_readers(v, &only) && !v->output_count)
             continue;
+        if (type_is_integer(v->type)) {
+            good = place_tokens(p, &place, v) && good;
+            continue;
+        }
         if (!edge_layout(p, &place, &v->shape, input_is_line(g, v, 0), &spot->layout)) {
             good = false;
             continue;

@@ -1,4 +1,5 @@
 /* Views: which element of an operand an element of the output is. */
+#include "daemon/compiler/gpu/tokens.h"
 #include "daemon/compiler/operators/concat.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/pad.h"
@@ -210,16 +211,16 @@ void view_gather(struct kernel *k, const struct node *n, int output, const struc
     int axis = shape_axis(data, node_int(n, "axis", 0)), count;
     const int64_t *given = node_constant_ints(n, 1, &count);
     struct piece *p = access_piece(access, 0);
-    int64_t *numbers = NEW_ARRAY(k->arena, count + 1, int64_t);
+    int64_t *numbers = NEW_ARRAY(k->arena, given ? count + 1 : 1, int64_t);
 
     (void)output;
-    if (!given)
-        BUG(k->context, "a Gather is lowered as a view without constant indices");
-    for (int i = 0; i < count; i++)
+    for (int i = 0; given && i < count; i++)
         numbers[i] = given[i] < 0 ? given[i] + data->dim[axis] : given[i];
     for (int a = 0; a < axis; a++)
         p->at[a] = at[a];
-    p->at[axis] = kernel_lookup(k, numbers, count, linear(access->pool, indices, at + axis));
+    p->at[axis] =
+        given ? kernel_lookup(k, numbers, count, linear(access->pool, indices, at + axis))
+              : tokens_read(k, n->inputs[1], at + axis, data->dim[axis]);
     for (int a = axis + 1; a < data->axes; a++)
         p->at[a] = at[a + indices->axes - 1];
 }
