@@ -4,7 +4,7 @@
  * beside a model that no script uses). A model with errors leaves what was written before as it is.
  */
 #include "client/batch.h"
-#include "daemon/outputs.h"
+#include "daemon/asset_cache.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,11 @@ static void prepare(struct batch *b, struct batch_unit *u)
 
 static void done(struct batch *b, struct batch_unit *u, struct compile *job)
 {
-    struct outputs out = {.folder = folder_of(b, u)};
+    static const struct outputs_hooks hooks = {.known = asset_cache_known,
+                                               .made = asset_cache_made};
     struct invocation *v = b->invocation;
+    struct asset_cache assets = {.cache = v->cache}; /* opened by the compile before */
+    struct outputs out = {.folder = folder_of(b, u), .hooks = &hooks, .state = &assets};
     char why[sizeof out.why];
 
     if (!u->unit && !u->source->named && !compiling_of(b)->into)
