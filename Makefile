@@ -4,6 +4,7 @@
 #   make demo       installs what is missing, builds, runs the daemon on client/demo and shows what it does
 #   make check      installs what is missing, builds, runs every test that needs nothing outside this folder
 #   make asan tsan  the same tests under AddressSanitizer with UBSan, and the threaded ones under ThreadSanitizer
+#   make fuzz       libFuzzer on models, kernels, scripts and connections, FUZZ_SECONDS each
 #   make bench      measured figures, next to the limit measured in the same run
 #   make install    into $(DESTDIR)$(PREFIX)
 #   make format     clang-format over every C file
@@ -56,7 +57,7 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $< && echo "  CC    $<"
 
 # The ONNX messages: our own schema, read by protobuf-c. Generated code is not held to our warnings.
-$(BUILD)/generated/onnx.pb-c.c $(BUILD)/generated/onnx.pb-c.h: daemon/compiler/model/onnx.proto
+$(BUILD)/generated/onnx.pb-c.c $(BUILD)/generated/onnx.pb-c.h &: daemon/compiler/model/onnx.proto
 	@mkdir -p $(@D) && protoc-c --proto_path=$(<D) --c_out=$(@D) $< && echo "  PROTO $<"
 $(BUILD)/generated/onnx.pb-c.o: $(BUILD)/generated/onnx.pb-c.c
 	@$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SANITIZE) -c -o $@ $<
@@ -117,6 +118,21 @@ tsan:
 	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build-tsan SANITIZE="-fsanitize=thread" OPT="-O1 -g" all tests
 	@python3 tests/check.py build-tsan --only unit/cache,unit/server,unit/daemon,lsp --skip lsp/node,lsp/neovim
 
+# libFuzzer's entries, for FUZZ_SECONDS each. clang's warnings are not gcc's; the build that counts is the other one.
+FUZZ_SECONDS ?= 20
+CLANG   ?= $(shell command -v clang || command -v clang-14 || echo clang)
+FUZZERS  = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz:
+	@tools/packages.sh build fuzz
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@$(MAKE) --no-print-directory -s -j$(JOBS) BUILD=build-fuzz CC=$(CLANG) WARN=-w OPT="-O1 -g" \
+		SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
+	@python3 tests/fuzz/run.py $(BUILD) build-fuzz $(FUZZ_SECONDS)
+
+fuzzers: $(FUZZERS)
+$(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $(LIBRARIES)
+	@$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
+
 demo:
 	@tools/packages.sh build
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
@@ -142,10 +158,10 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf $(BUILD) build-asan build-tsan
+	rm -rf $(BUILD) build-asan build-tsan build-fuzz
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all tests check asan tsan demo bench docs install format clean
+.PHONY: all tests check asan tsan fuzz fuzzers demo bench docs install format clean
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -3,14 +3,18 @@
 
 A group is a folder of tests; each of its programs ends with what cmocka prints, or with a line `N passed, N failed[, N
 skipped]`. One line a program is shown, all output of one that fails. The last line counts tests, not programs; the exit
-status is 1 where one failed, or where nothing ran.
+status is 1 where one failed, or where nothing ran. Programs run side by side, each with a place of its own for its cache
+and its sockets.
 """
 
+import concurrent.futures
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -23,6 +27,7 @@ def programs(build):
         name = os.path.relpath(path, ROOT)[:-2]
         yield "unit/" + name.split("/")[2], name, [os.path.join(build, name)]
     yield "headers", "tests/headers", ["python3", "tests/headers/check.py"]
+    yield "headers", "tests/headers (itself)", ["python3", "tests/headers/check.py", "--self-test"]
     if os.path.exists(os.path.join(ROOT, "tools/docs.py")):
         yield "docs", "README's tables", ["python3", "tools/docs.py", "--check", build]
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/golden/client/*.txt"))):
@@ -31,6 +36,7 @@ def programs(build):
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/lsp/transcripts/*.txt"))):
         path = os.path.relpath(path, ROOT)
         yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
+    yield "lsp", "tests/lsp/random_editor.py", ["python3", "tests/lsp/random_editor.py", os.path.join(build, "onnxgpud")]
     for group in ("lsp/node", "lsp/neovim", "dotnet"):
         if os.path.exists(os.path.join(ROOT, "tests", group, "run")):
             yield group, "tests/" + group, ["env", "BUILD=" + build, os.path.join("tests", group, "run")]
@@ -44,14 +50,31 @@ def count(output, code):
         found = [int(n or 0) for n in plain[-1]]
     elif "[==========]" in output:
         for kind, place in (("PASSED", 0), ("FAILED", 1), ("SKIPPED", 2)):
-            numbers = re.findall(r"\[  %s *\] (\d+) test" % kind, output)
-            found[place] = int(numbers[0]) if numbers else 0
+            found[place] = sum(int(n) for n in re.findall(r"\[  %s *\] (\d+) test" % kind, output))
     else:
         cases = re.findall(r"^(\d+) golden cases, (\d+) failed", output, re.M)
         found = [int(cases[0][0]) - int(cases[0][1]), int(cases[0][1]), 0] if cases else [code == 0, 0, 0]
     if code and not found[1]:
         found[1] = 1
     return [int(n) for n in found]
+
+
+def run(command):
+    """(output, exit status, seconds) of one program."""
+    began = time.time()
+    place = tempfile.mkdtemp(prefix="onnxgpu-check-")
+    environment = dict(os.environ, XDG_CACHE_HOME=place, XDG_RUNTIME_DIR=place)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT,
+                              stdin=subprocess.DEVNULL, env=environment)
+        output, code = done.stdout.decode("utf-8", "replace"), done.returncode
+    except subprocess.TimeoutExpired as e:
+        output, code = (e.stdout or b"").decode("utf-8", "replace") + "\nstopped after %d s\n" % LIMIT, 124
+    except OSError as e:
+        output, code = "%s: %s\n" % (command[0], e), 127
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return output, code, time.time() - began
 
 
 def main():
@@ -67,26 +90,18 @@ def main():
     build = arguments[0]
     total = [0, 0, 0]
     os.chdir(ROOT)
-    for group, title, command in programs(build):
-        if group in skip or group.split("/")[0] in skip or (only and not {group, group.split("/")[0]} & only):
-            continue
-        began = time.time()
-        try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT,
-                                  stdin=subprocess.DEVNULL)
-            output, code = done.stdout.decode("utf-8", "replace"), done.returncode
-        except subprocess.TimeoutExpired as e:
-            output, code = (e.stdout or b"").decode("utf-8", "replace") + "\nstopped after %d s\n" % LIMIT, 124
-        except OSError as e:
-            output, code = "%s: %s\n" % (command[0], e), 127
-        found = count(output, code)
-        total = [a + b for a, b in zip(total, found)]
-        print("%-52s %4d passed%s%s  %.1f s" % (title, found[0], ", %d FAILED" % found[1] if found[1] else "",
-                                               ", %d skipped" % found[2] if found[2] else "", time.time() - began), flush=True)
-        for line in re.findall(r"^skipped.*$", output, re.M):
-            print("    " + line)
-        if found[1]:
-            print("    " + output.replace("\n", "\n    "), flush=True)
+    chosen = [(title, command) for group, title, command in programs(build)
+              if not {group, group.split("/")[0]} & skip and (not only or {group, group.split("/")[0]} & only)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for (title, _), (output, code, seconds) in zip(chosen, pool.map(lambda one: run(one[1]), chosen)):
+            found = count(output, code)
+            total = [a + b for a, b in zip(total, found)]
+            print("%-52s %4d passed%s%s  %.1f s" % (title, found[0], ", %d FAILED" % found[1] if found[1] else "",
+                                                   ", %d skipped" % found[2] if found[2] else "", seconds), flush=True)
+            for line in re.findall(r"^.*\bskipped: .*$", output, re.M):
+                print("    " + line)
+            if found[1]:
+                print("    " + output.replace("\n", "\n    "), flush=True)
     print("%d passed, %d failed, %d skipped" % tuple(total), flush=True)
     return 1 if total[1] or not total[0] else 0
 

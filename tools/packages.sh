@@ -1,11 +1,12 @@
 #!/bin/sh
-# Installs the named kinds of packages where they are missing, and says so: packages.sh build [test] [editors].
+# Installs the named kinds of packages where they are missing, and says so: packages.sh build [test] [editors] [fuzz].
 # On Debian, as root; elsewhere it names what is missing and goes on.
 set -u
 
 build="gcc make pkg-config libuv1-dev libcjson-dev libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev libxxhash-dev python3"
 test="libcmocka-dev"
 editors="neovim"
+fuzz="clang-14 libclang-rt-14-dev"
 
 missing=""
 for kind in "$@"; do
