@@ -3,7 +3,7 @@
 # On Debian, as root; elsewhere it names what is missing and goes on.
 set -u
 
-build="gcc make pkg-config libuv1-dev libcjson-dev libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev libxxhash-dev python3"
+build="gcc libc6-dev make pkg-config libuv1-dev libcjson-dev libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev libxxhash-dev python3"
 test="libcmocka-dev"
 editors="neovim"
 fuzz="clang-14 libclang-rt-14-dev"
