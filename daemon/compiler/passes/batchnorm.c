@@ -235,19 +235,22 @@ static bool fits_half(const struct target *t, const struct value *weights, const
     double *largest = NEW_ARRAY(scratch, t->channels, double);
     bool parts = tensor_has_parts(w), fits = true;
     const float *all = parts ? NULL : tensor_floats(c, w, scratch);
-    float *part = parts ? NEW_ARRAY(scratch, inner, float) : NULL;
+    /* Many short channels are read at once: a system call each would cost more than the bytes. */
+    int64_t runs = outer * each, at_once = inner ? (1 << 16) / inner + 1 : 1;
+    float *part = parts ? NEW_ARRAY(scratch, at_once * inner, float) : NULL;
 
     *square_sum = 0;
-    for (int64_t o = 0; o < outer; o++)
-        for (int64_t ch = 0; ch < each; ch++) {
-            int64_t channel = (t->group > 1 ? o / (outer / t->group) * each : 0) + ch;
-            const float *run = parts ? part : all + (o * each + ch) * inner;
+    for (int64_t r = 0; r < runs; r++) {
+        int64_t o = r / each,
+                channel = (t->group > 1 ? o / (outer / t->group) * each : 0) + r % each;
+        const float *run = parts ? part + r % at_once * inner : all + r * inner;
 
-            if (parts)
-                tensor_floats_part(c, w, (o * each + ch) * inner, inner, part);
-            largest[channel] = fmax(largest[channel], (double)floats_largest(run, (size_t)inner));
-            *square_sum += floats_square_sum(run, (size_t)inner) * scale[channel] * scale[channel];
-        }
+        if (parts && r % at_once == 0)
+            tensor_floats_part(c, w, r * inner, (runs - r < at_once ? runs - r : at_once) * inner,
+                               part);
+        largest[channel] = fmax(largest[channel], (double)floats_largest(run, (size_t)inner));
+        *square_sum += floats_square_sum(run, (size_t)inner) * scale[channel] * scale[channel];
+    }
     for (int64_t i = 0; i < t->channels && fits; i++) {
         double folded = largest[i] * fabs(scale[i]);
 
