@@ -1,83 +1,11 @@
 #include "daemon/compiler/gpu/decompose.h"
+#include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/graph/tensor.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/operators/resize.h"
 #include "daemon/compiler/passes/pass.h"
 #include <math.h>
 #include <string.h>
-
-static struct value *infer_output_of(struct node *n)
-{
-    infer_node(n);
-    return n->outputs[0];
-}
-
-static struct value *unary(struct node *n, const char *op, struct value *a)
-{
-    return infer_output_of(
-        graph_node_like(n->graph, operator_get(n->graph->context, op), n, &a, 1, 1));
-}
-
-static struct value *binary(struct node *n, const char *op, struct value *a, struct value *b)
-{
-    struct value *both[] = {a, b};
-
-    return infer_output_of(
-        graph_node_like(n->graph, operator_get(n->graph->context, op), n, both, 2, 1));
-}
-
-static struct value *number(struct node *n, float x)
-{
-    struct shape scalar = shape_of(0, NULL);
-
-    return graph_constant_floats(n->graph, "", &scalar, &x);
-}
-
-/* v with other dims of the same number; constants become recipes. */
-static struct value *reshaped(struct node *n, struct value *v, const struct shape *s)
-{
-    return binary(n, "Reshape", v, graph_constant_ints(n->graph, "", s->axes, s->dim));
-}
-
-/* A value of one entry a channel, so that it broadcasts along axis of a value with so many axes. */
-static struct value *per_channel(struct node *n, struct value *v, int axes, int axis)
-{
-    struct shape s = {.axes = axes - axis};
-
-    for (int a = 0; a < s.axes; a++)
-        s.dim[a] = a ? 1 : shape_count(&v->shape);
-    return shape_equal(&v->shape, &s) ? v : reshaped(n, v, &s);
-}
-
-static struct value *component(struct node *n, struct value *statistics, int index)
-{
-    struct node *c = graph_node_like(n->graph, operator_get(n->graph->context, "Component"), n,
-                                     &statistics, 1, 1);
-
-    node_set_int(c, "index", index);
-    return infer_output_of(c);
-}
-
-static struct value *statistics(struct node *n, const char *op, struct value *x, int count,
-                                const int64_t *axes, float epsilon, bool rms)
-{
-    struct node *s = graph_node_like(n->graph, operator_get(n->graph->context, op), n, &x, 1, 1);
-
-    node_set_ints(s, "axes", count, axes);
-    node_set_float(s, "epsilon", epsilon);
-    if (rms)
-        node_set_int(s, "rms", 1);
-    return infer_output_of(s);
-}
-
-static int64_t *range_of_axes(struct context *c, int from, int to)
-{
-    int64_t *axes = NEW_ARRAY(&c->arena, to - from + 1, int64_t);
-
-    for (int a = from; a < to; a++)
-        axes[a - from] = a;
-    return axes;
-}
 
 /* ---- Softmax ---- */
 
@@ -89,45 +17,49 @@ static struct value *softmax_parts(struct node *n, struct value **inverse)
     int axis = shape_axis(&x->shape, node_int(n, "axis", -1));
     int last = node_int(n, "flatten", 0) ? x->shape.axes : axis + 1;
 
-    s = statistics(n, "SoftmaxStatistics", x, last - axis,
-                   range_of_axes(n->graph->context, axis, last), 0, false);
-    *inverse = component(n, s, 2);
-    return binary(n, "Sub", binary(n, "Sub", x, component(n, s, 0)), component(n, s, 1));
+    s = make_statistics(n, "SoftmaxStatistics", x, last - axis,
+                   make_axes(n->graph->context, axis, last), 0, false);
+    *inverse = make_component(n, s, 2);
+    return make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)), make_component(n, s, 1));
 }
 
 static struct value *softmax(struct node *n)
 {
     struct value *inverse, *shifted = softmax_parts(n, &inverse);
 
-    return binary(n, "Mul", unary(n, "Exp", shifted), inverse);
+    return make_binary(n, "Mul", make_unary(n, "Exp", shifted), inverse);
 }
 
 static struct value *log_softmax(struct node *n)
 {
     struct value *inverse, *shifted = softmax_parts(n, &inverse);
 
-    return binary(n, "Add", shifted, unary(n, "Log", inverse));
+    return make_binary(n, "Add", shifted, make_unary(n, "Log", inverse));
 }
 
 /* ---- normalisations ---- */
 
+static struct value *normalised_by(struct node *n, struct value *x, struct value *s, bool rms)
+{
+    if (!rms)
+        x = make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)),
+                        make_component(n, s, 1));
+    return make_binary(n, "Mul", x, make_component(n, s, 2));
+}
+
 static struct value *normalised(struct node *n, struct value *x, int count, const int64_t *axes,
                                 float epsilon, bool rms)
 {
-    struct value *s = statistics(n, "NormStatistics", x, count, axes, epsilon, rms);
-
-    if (!rms)
-        x = binary(n, "Sub", binary(n, "Sub", x, component(n, s, 0)), component(n, s, 1));
-    return binary(n, "Mul", x, component(n, s, 2));
+    return normalised_by(n, x, make_statistics(n, "NormStatistics", x, count, axes, epsilon, rms), rms);
 }
 
 static struct value *scaled(struct node *n, struct value *y, struct value *scale,
                             struct value *shift)
 {
     if (scale)
-        y = binary(n, "Mul", y, scale);
+        y = make_binary(n, "Mul", y, scale);
     if (shift)
-        y = binary(n, "Add", y, shift);
+        y = make_binary(n, "Add", y, shift);
     return y;
 }
 
@@ -137,25 +69,26 @@ static struct value *instance_norm(struct node *n)
     int axes = x->shape.axes;
 
     return scaled(n,
-                  normalised(n, x, axes - 2, range_of_axes(n->graph->context, 2, axes),
+                  normalised(n, x, axes - 2, make_axes(n->graph->context, 2, axes),
                              node_float(n, "epsilon", 1e-5f), false),
-                  per_channel(n, n->inputs[1], axes, 1), per_channel(n, n->inputs[2], axes, 1));
+                  make_per_channel(n, n->inputs[1], axes, 1), make_per_channel(n, n->inputs[2], axes, 1));
 }
 
-static struct value *layer_norm(struct node *n)
+/* Also the statistics themselves, where they are wanted. */
+static bool layer_norm(struct node *n, struct value **out)
 {
-    struct value *x = n->inputs[0];
+    struct value *x = n->inputs[0], *s, *mean;
     int axis = shape_axis(&x->shape, node_int(n, "axis", -1));
     bool rms = !strcmp(n->op->name, "RMSNormalization");
 
-    for (int o = 1; o < n->output_count; o++)
-        if (n->outputs[o] && (n->outputs[o]->reader_count || n->outputs[o]->output_count))
-            return NULL;
-    return scaled(n,
-                  normalised(n, x, x->shape.axes - axis,
-                             range_of_axes(n->graph->context, axis, x->shape.axes),
-                             node_float(n, "epsilon", 1e-5f), rms),
-                  n->inputs[1], node_input(n, 2));
+    s = make_statistics(n, "NormStatistics", x, x->shape.axes - axis,
+                        make_axes(n->graph->context, axis, x->shape.axes),
+                        node_float(n, "epsilon", 1e-5f), rms);
+    mean = rms ? NULL : make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1));
+    out[0] = scaled(n, normalised_by(n, x, s, rms), n->inputs[1], node_input(n, 2));
+    out[1] = mean;
+    out[2] = make_component(n, s, 2);
+    return true;
 }
 
 /* [N, C, …] as [N, groups, C / groups, …], normalised over all from axis 2 on. */
@@ -172,10 +105,10 @@ static struct value *group_norm(struct node *n)
     s.dim[2] = s.dim[1] / groups;
     s.dim[1] = groups;
     s.axes++;
-    y = normalised(n, reshaped(n, x, &s), s.axes - 2, range_of_axes(n->graph->context, 2, s.axes),
+    y = normalised(n, make_reshaped(n, x, &s), s.axes - 2, make_axes(n->graph->context, 2, s.axes),
                    node_float(n, "epsilon", 1e-5f), false);
-    return scaled(n, reshaped(n, y, &x->shape), per_channel(n, n->inputs[1], x->shape.axes, 1),
-                  per_channel(n, n->inputs[2], x->shape.axes, 1));
+    return scaled(n, make_reshaped(n, y, &x->shape), make_per_channel(n, n->inputs[1], x->shape.axes, 1),
+                  make_per_channel(n, n->inputs[2], x->shape.axes, 1));
 }
 
 static struct value *mean_variance_norm(struct node *n)
@@ -190,6 +123,19 @@ static struct value *mean_variance_norm(struct node *n)
     for (int i = 0; i < count; i++)
         list[i] = shape_axis(&n->inputs[0]->shape, axes[i]);
     return normalised(n, n->inputs[0], count, list, 1e-9f, false);
+}
+
+static struct value *computed_batch_norm(struct node *n)
+{
+    struct value *x = n->inputs[0], *parameter[4], *deviation;
+
+    for (int i = 0; i < 4; i++)
+        parameter[i] = make_per_channel(n, n->inputs[i + 1], x->shape.axes, 1);
+    deviation = make_unary(
+        n, "Sqrt",
+        make_binary(n, "Add", parameter[3], make_number(n, node_float(n, "epsilon", 1e-5f))));
+    return scaled(n, make_binary(n, "Sub", x, parameter[2]),
+                  make_binary(n, "Div", parameter[0], deviation), parameter[1]);
 }
 
 /* y = x * s + (B - mean * s) with s = scale / sqrt(var + epsilon), both folded in float64 and
@@ -207,7 +153,7 @@ static struct value *batch_norm(struct node *n)
         return NULL;
     for (int i = 0; i < 4; i++)
         if (!n->inputs[i + 1]->constant)
-            return NULL;
+            return computed_batch_norm(n);
     s.dim[0] = n->inputs[1]->constant->count;
     scratch = arena_child(&c->arena);
     for (int i = 0; i < 4; i++)
@@ -223,39 +169,30 @@ static struct value *batch_norm(struct node *n)
     }
     for (int i = 0; i < 2; i++)
         parts[i] =
-            per_channel(n, graph_constant_floats(n->graph, "", &s, out[i]), x->shape.axes, 1);
+            make_per_channel(n, graph_constant_floats(n->graph, "", &s, out[i]), x->shape.axes, 1);
     arena_free(scratch);
     return scaled(n, x, parts[0], parts[1]);
 }
 
 /* ---- others ---- */
 
-static struct value *transposed(struct node *n, struct value *v)
-{
-    static const int64_t swap[] = {1, 0};
-    struct node *t =
-        graph_node_like(n->graph, operator_get(n->graph->context, "Transpose"), n, &v, 1, 1);
-
-    node_set_ints(t, "perm", 2, swap);
-    return infer_output_of(t);
-}
-
 static struct value *gemm(struct node *n)
 {
+    static const int64_t swap[] = {1, 0};
     struct value *a = n->inputs[0], *b = n->inputs[1], *c = node_input(n, 2), *y;
     float alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
 
     if (node_int(n, "transA", 0))
-        a = transposed(n, a);
+        a = make_transposed(n, a, 2, swap);
     if (node_int(n, "transB", 0))
-        b = transposed(n, b);
+        b = make_transposed(n, b, 2, swap);
     if (alpha != 1 && b->constant)
-        b = binary(n, "Mul", b, number(n, alpha));
-    y = binary(n, "MatMul", a, b);
+        b = make_binary(n, "Mul", b, make_number(n, alpha));
+    y = make_binary(n, "MatMul", a, b);
     if (alpha != 1 && !b->constant)
-        y = binary(n, "Mul", y, number(n, alpha));
+        y = make_binary(n, "Mul", y, make_number(n, alpha));
     if (c && beta != 0)
-        y = binary(n, "Add", y, beta == 1 ? c : binary(n, "Mul", c, number(n, beta)));
+        y = make_binary(n, "Add", y, beta == 1 ? c : make_binary(n, "Mul", c, make_number(n, beta)));
     return y;
 }
 
@@ -320,53 +257,241 @@ static struct value *reduce_in_turn(struct node *n)
             graph_node_like(n->graph, operator_get(n->graph->context, op), n, both, 2, 1);
 
         node_set_int(r, "keepdims", keeps);
-        v = infer_output_of(r);
+        v = make_inferred(r);
     }
     return v;
+}
+
+/* The logarithm of what Softmax divides by, and the greatest element. */
+static struct value *log_sum_exp(struct node *n)
+{
+    struct value *x = n->inputs[0], *s;
+    const struct shape *y = &n->outputs[0]->shape;
+    int64_t list[MAX_AXES];
+    int count = 0, given = 0;
+    const int64_t *axes = node_input(n, 1) ? node_constant_ints(n, 1, &given) : NULL;
+
+    if (node_input(n, 1) && !axes)
+        return NULL;
+    for (int i = 0; i < given; i++)
+        list[count++] = shape_axis(&x->shape, axes[i]);
+    for (int a = 0; !given && a < x->shape.axes; a++)
+        list[count++] = a;
+    if (!given && node_int(n, "noop_with_empty_axes", 0))
+        return make_unary(n, "Identity", x);
+    if (x->shape.axes == MAX_AXES || !count)
+        return NULL;
+    s = make_statistics(n, "SoftmaxStatistics", x, count, list, 0, false);
+    s = make_binary(n, "Sub", make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1)),
+                    make_unary(n, "Log", make_component(n, s, 2)));
+    return make_reshaped(n, s, y);
+}
+
+/* Norms as means: sums could pass what 16 bits hold. */
+static struct value *lp_normalisation(struct node *n)
+{
+    struct value *x = n->inputs[0];
+    int axis = shape_axis(&x->shape, node_int(n, "axis", -1));
+    double length = (double)x->shape.dim[axis];
+    const int64_t along = axis;
+    struct value *norm;
+
+    if (node_int(n, "p", 2) == 2)
+        return make_scaled(n, normalised(n, x, 1, &along, 0, true), 1 / sqrt(length));
+    /* |x| of 0 for all is divided by 1. */
+    norm = make_reduced(n, "ReduceMean", make_unary(n, "Abs", x), axis);
+    norm = make_binary(n, "Max", norm, make_number(n, 6e-8f));
+    return make_scaled(n, make_binary(n, "Div", x, norm), 1 / length);
+}
+
+static struct value *global_lp_pool(struct node *n)
+{
+    struct value *x = n->inputs[0], *sum;
+    int64_t p = node_int(n, "p", 2);
+    int axes = x->shape.axes;
+    struct value *list =
+        graph_constant_ints(n->graph, "", axes - 2, make_axes(n->graph->context, 2, axes));
+
+    if (p <= 2)
+        return make_binary(n, p == 1 ? "ReduceL1" : "ReduceL2", x, list);
+    sum = make_binary(n, "ReduceSum",
+                      make_binary(n, "Pow", make_unary(n, "Abs", x), make_number(n, (float)p)), list);
+    return make_binary(n, "Pow", sum, make_number(n, (float)(1 / (double)p)));
+}
+
+/* 1 where the index is that of the greatest element, which comes as two digits to the base 2048. */
+static struct value *hardmax(struct node *n)
+{
+    struct value *x = n->inputs[0], *place, *is = NULL;
+    struct context *c = n->graph->context;
+    int axis = shape_axis(&x->shape, node_int(n, "axis", -1)), axes = x->shape.axes;
+    struct shape s = x->shape, line = {.axes = 1};
+    struct node *choice, *cast;
+
+    if (node_int(n, "flatten", 0)) {
+        s = shape_of(2, (const int64_t[]){shape_product(&x->shape, 0, axis),
+                                          shape_product(&x->shape, axis, axes)});
+        x = make_reshaped(n, x, &s);
+        axis = 1;
+    }
+    if (s.axes == MAX_AXES)
+        return NULL;
+    choice = make_node(n, "Choice", 1, &x);
+    node_set_int(choice, "axis", axis);
+    place = make_inferred(choice);
+    line.dim[0] = s.dim[axis];
+    for (int digit = 0; digit < 2; digit++) {
+        float *numbers = NEW_ARRAY(&c->arena, s.dim[axis], float);
+        struct value *number, *equal;
+
+        if (digit && s.dim[axis] <= 2048)
+            break;
+        for (int64_t i = 0; i < s.dim[axis]; i++)
+            numbers[i] = (float)(digit ? i / 2048 : i % 2048);
+        number = make_per_channel(n, graph_constant_floats(n->graph, "", &line, numbers), s.axes, axis);
+        equal = make_binary(n, "Equal", make_component(n, place, digit), number);
+        is = is ? make_binary(n, "And", is, equal) : equal;
+    }
+    cast = make_node(n, "Cast", 1, &is);
+    node_set_int(cast, "to", TYPE_FLOAT32);
+    return make_reshaped(n, make_inferred(cast), &n->outputs[0]->shape);
+}
+
+/* The columns, then a convolution of one place. Their channels are in the order (group, tap, channel of the group). */
+static bool deform_conv(struct node *n, struct value **out)
+{
+    static const int64_t swap[] = {0, 2, 1};
+    struct value *weights = n->inputs[1], *bias = node_input(n, 3), *mask = node_input(n, 4);
+    const struct shape *w = &weights->shape;
+    struct value *inputs[] = {n->inputs[0], n->inputs[2], mask};
+    struct node *columns, *conv;
+    int axes = w->axes - 2, count;
+    int64_t ones[MAX_AXES], zeros[2 * MAX_AXES] = {0}, taps = shape_product(w, 2, w->axes);
+    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count),
+                  *pads = node_ints(n, "pads", &count);
+    struct shape s;
+
+    if (!weights->constant || (bias && !bias->constant))
+        return false;
+    for (int a = 0; a < axes; a++)
+        ones[a] = 1;
+    columns = make_node(n, "DeformColumns", mask ? 3 : 2, inputs);
+    node_set_ints(columns, "kernel_shape", axes, w->dim + 2);
+    node_set_ints(columns, "strides", axes, strides && *strides ? strides : ones);
+    node_set_ints(columns, "dilations", axes, dilations && *dilations ? dilations : ones);
+    node_set_ints(columns, "pads", 2 * axes, pads ? pads : zeros);
+    node_set_int(columns, "group", node_int(n, "group", 1));
+    node_set_int(columns, "offset_group", node_int(n, "offset_group", 1));
+    s = shape_of(3, (const int64_t[]){w->dim[0], w->dim[1], taps});
+    weights = make_transposed(n, make_reshaped(n, weights, &s), 3, swap);
+    s = *w;
+    s.dim[1] = w->dim[1] * taps;
+    for (int a = 0; a < axes; a++)
+        s.dim[a + 2] = 1;
+    struct value *three[] = {make_inferred(columns), make_reshaped(n, weights, &s), bias};
+    conv = make_node(n, "Conv", bias ? 3 : 2, three);
+    node_set_int(conv, "group", node_int(n, "group", 1));
+    out[0] = make_inferred(conv);
+    return true;
 }
 
 static const struct {
     const char *op;
     struct value *(*rewrite)(struct node *n); /* NULL: stays as it is */
+    bool (*rewrite_all)(struct node *n, struct value **out); /* the same for operators of several outputs */
 } rows[] = {
-    {"BatchNormalization", batch_norm},
-    {"Gemm", gemm},
-    {"GlobalAveragePool", reduce_in_turn},
-    {"GlobalMaxPool", reduce_in_turn},
-    {"GroupNormalization", group_norm},
-    {"InstanceNormalization", instance_norm},
-    {"LayerNormalization", layer_norm},
-    {"LogSoftmax", log_softmax},
-    {"MeanVarianceNormalization", mean_variance_norm},
-    {"RMSNormalization", layer_norm},
-    {"ReduceMax", reduce_in_turn},
-    {"ReduceMean", reduce_in_turn},
-    {"ReduceSum", reduce_in_turn},
-    {"Resize", resize},
-    {"Softmax", softmax},
+    {"AffineGrid", NULL, decompose_affine_grid},
+    {"Attention", NULL, decompose_attention},
+    {"BatchNormalization", batch_norm, NULL},
+    {"CenterCropPad", NULL, decompose_moved},
+    {"Col2Im", NULL, decompose_col2im},
+    {"Compress", NULL, decompose_moved},
+    {"CumProd", NULL, decompose_cumulative},
+    {"CumSum", NULL, decompose_cumulative},
+    {"DFT", NULL, decompose_dft},
+    {"DeformConv", NULL, deform_conv},
+    {"Det", NULL, decompose_det},
+    {"Einsum", NULL, decompose_einsum},
+    {"GRU", NULL, decompose_recurrent},
+    {"GatherElements", NULL, decompose_moved},
+    {"GatherND", NULL, decompose_moved},
+    {"Gemm", gemm, NULL},
+    {"GlobalAveragePool", reduce_in_turn, NULL},
+    {"GlobalLpPool", global_lp_pool, NULL},
+    {"GlobalMaxPool", reduce_in_turn, NULL},
+    {"GroupNormalization", group_norm, NULL},
+    {"Hardmax", hardmax, NULL},
+    {"InstanceNormalization", instance_norm, NULL},
+    {"LSTM", NULL, decompose_recurrent},
+    {"LayerNormalization", NULL, layer_norm},
+    {"LogSoftmax", log_softmax, NULL},
+    {"LpNormalization", lp_normalisation, NULL},
+    {"MaxUnpool", NULL, decompose_moved},
+    {"MeanVarianceNormalization", mean_variance_norm, NULL},
+    {"OneHot", NULL, decompose_moved},
+    {"RMSNormalization", NULL, layer_norm},
+    {"RNN", NULL, decompose_recurrent},
+    {"ReduceL1", reduce_in_turn, NULL},
+    {"ReduceL2", reduce_in_turn, NULL},
+    {"ReduceLogSumExp", log_sum_exp, NULL},
+    {"ReduceMax", reduce_in_turn, NULL},
+    {"ReduceMean", reduce_in_turn, NULL},
+    {"ReduceMin", reduce_in_turn, NULL},
+    {"ReduceProd", reduce_in_turn, NULL},
+    {"ReduceSum", reduce_in_turn, NULL},
+    {"Resize", resize, NULL},
+    {"ReverseSequence", NULL, decompose_moved},
+    {"RotaryEmbedding", NULL, decompose_rotary},
+    {"STFT", NULL, decompose_stft},
+    {"ScatterElements", NULL, decompose_scatter},
+    {"ScatterND", NULL, decompose_scatter},
+    {"Softmax", softmax, NULL},
+    {"TensorScatter", NULL, decompose_moved},
 };
 
+/* Every output that is read is another value now. */
+static bool replace_all(struct node *n, struct value *const *out)
+{
+    for (int o = 0; o < n->output_count; o++) {
+        struct value *v = n->outputs[o];
+
+        if (v && (v->reader_count || v->output_count) && !out[o])
+            return false;
+    }
+    for (int o = 0; o < n->output_count; o++)
+        if (n->outputs[o] && out[o])
+            value_replace(n->graph, n->outputs[o], out[o]);
+    node_remove(n);
+    return true;
+}
+
+static bool is_wanted(const struct node *n)
+{
+    bool wanted = false;
+
+    for (int o = 0; o < n->output_count; o++)
+        wanted = wanted || (n->outputs[o] && !n->outputs[o]->constant);
+    return wanted && !n->removed && n->op;
+}
+
+/* What is made stands at the end of the list, and gets its turn. */
 static int decompose(struct graph *g)
 {
-    int count = g->node_count, changes = 0;
+    int changes = 0;
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < g->node_count; i++) {
         struct node *n = g->nodes[i];
+        struct value *out[8] = {NULL};
+        size_t r = 0;
 
-        if (n->removed || !n->op || !n->outputs[0] || n->outputs[0]->constant)
+        if (!is_wanted(n))
             continue;
-        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-            struct value *v;
-
-            if (strcmp(rows[r].op, n->op->name))
-                continue;
-            v = rows[r].rewrite(n);
-            if (!v)
-                break;
-            pass_replace(n, v);
-            changes++;
-            break;
-        }
+        while (r < sizeof rows / sizeof *rows && strcmp(rows[r].op, n->op->name) != 0)
+            r++;
+        if (r == sizeof rows / sizeof *rows)
+            continue;
+        if (rows[r].rewrite ? (out[0] = rows[r].rewrite(n)) != NULL : rows[r].rewrite_all(n, out))
+            changes += replace_all(n, out);
     }
     return changes;
 }

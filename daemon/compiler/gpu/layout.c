@@ -88,6 +88,11 @@ void layout_edge(const struct shape *s, bool line, struct layout *l)
             l->y[l->y_count++] = a;
         break;
     }
+    /* Axis 0 is the item, but where there is one item and it is longer all the same. */
+    if (s->axes >= 3 && s->dim[0] > 1) {
+        memmove(l->y + 1, l->y, (size_t)l->y_count++ * sizeof *l->y);
+        l->y[0] = 0;
+    }
     layout_measure(s, l);
 }
 

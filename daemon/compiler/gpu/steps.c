@@ -186,6 +186,17 @@ static bool join(struct plan *p, struct node *n)
     return true;
 }
 
+/* A value gets a texture of its own: a step that computes it from what it reads. */
+static void store_value(struct plan *p, struct value *v)
+{
+    struct spot *spot = v->plan;
+
+    spot->placement = PLACED_BUFFER;
+    spot->step = step_new(p, NULL, 0, v);
+    APPEND(&p->context->arena, spot->step->fused, spot->step->fused_count, spot->step->fused_room) =
+        v->producer;
+}
+
 static void assign_roles(struct plan *p)
 {
     struct graph *g = p->graph;
@@ -219,6 +230,8 @@ static void assign_roles(struct plan *p)
             default:
                 if (!join(p, n))
                     spot->placement = PLACED_INLINE;
+                if (spot->placement == PLACED_INLINE && functions_of(n)->stores)
+                    store_value(p, n->outputs[0]);
                 break;
             }
         }
@@ -375,17 +388,6 @@ static double readings(const struct value *v, int depth)
         }
     }
     return total;
-}
-
-/* A value gets a texture of its own: a step that computes it from what it reads. */
-static void store_value(struct plan *p, struct value *v)
-{
-    struct spot *spot = v->plan;
-
-    spot->placement = PLACED_BUFFER;
-    spot->step = step_new(p, NULL, 0, v);
-    APPEND(&p->context->arena, spot->step->fused, spot->step->fused_count, spot->step->fused_room) =
-        v->producer;
 }
 
 /* True where v is computed by its readers: a candidate for a texture of its own. */

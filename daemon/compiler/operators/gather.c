@@ -1,7 +1,8 @@
 /* Elements chosen by index tensors: the Gather and Scatter families, OneHot, Compress, NonZero,
  * Unique, TopK. */
-#include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/gather.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
 #include <inttypes.h>
 #include <math.h>
@@ -480,6 +481,31 @@ static bool scatter_nd_evaluate(struct node *n, struct tensor *const *in, struct
 
 const struct operator_functions scatter_nd_functions = {
     .role = ROLE_STEP, .infer = scatter_nd_infer, .evaluate = scatter_nd_evaluate};
+
+int64_t *scatter_targets(const struct node *n, int64_t *run, int64_t *count, struct arena *arena)
+{
+    struct context *c = n->graph->context;
+    const struct shape *s = &n->inputs[0]->shape;
+    const struct tensor *indices = n->inputs[1]->constant;
+    int64_t *targets = NEW_ARRAY(arena, indices->count + 1, int64_t), strides[MAX_AXES];
+
+    *run = 1;
+    *count = indices->count;
+    if (!strcmp(n->op->name, "ScatterND")) {
+        int64_t depth = indices->shape.dim[indices->shape.axes - 1];
+
+        *run = shape_product(s, (int)depth, s->axes);
+        *count = shape_product(&indices->shape, 0, indices->shape.axes - 1);
+        return tuple_targets(c, s, 0, indices, targets, arena) ? targets : NULL;
+    }
+    const int64_t *index = tensor_integers(c, indices, arena);
+    int axis = shape_axis(s, node_int(n, "axis", 0));
+    move_strides(s, strides);
+    for (int64_t i = 0; i < indices->count; i++)
+        if ((targets[i] = element_target(s, strides, &indices->shape, axis, i, index[i])) < 0)
+            return NULL;
+    return targets;
+}
 
 /* ---- OneHot ---- */
 

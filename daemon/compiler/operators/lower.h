@@ -24,6 +24,7 @@ VIEW(view_pad);
 VIEW(view_depth); /* DepthToSpace, SpaceToDepth */
 VIEW(view_gather);
 VIEW(view_resize); /* nearest */
+VIEW(view_trilu);
 #undef VIEW
 
 /* lower_conv.c */
@@ -41,6 +42,8 @@ int64_t reuse_matmul(const struct node *n, int input);
 /* lower_pool.c */
 void lower_max_pool(struct kernel *k, const struct node *n);
 void lower_average_pool(struct kernel *k, const struct node *n);
+void lower_lp_pool(struct kernel *k, const struct node *n);
+void lower_lrn(struct kernel *k, const struct node *n);
 int64_t reuse_pool(const struct node *n, int input);
 
 /* lower_reduce.c: axes as constant input 1 or attribute; the reduced axes of one output element are
@@ -50,6 +53,27 @@ int packed_reduce(const struct node *n, int input);
 void lower_softmax_statistics(struct kernel *k, const struct node *n);
 void lower_norm_statistics(struct kernel *k, const struct node *n);
 int packed_statistics(const struct node *n, int input);
+
+/* Whether four elements of x along axis beside take fewer fetches than four along axis along. */
+bool is_cheaper_beside(struct kernel *k, struct value *x, int beside, int along);
+
+/* lower_choice.c */
+void lower_choice(struct kernel *k, const struct node *n);
+int packed_choice(const struct node *n, int input);
+void lower_choice_statistics(struct kernel *k, const struct node *n);
+int packed_choice_statistics(const struct node *n, int input);
+
+/* lower_scan.c */
+void lower_scan(struct kernel *k, const struct node *n);
+int packed_scan(const struct node *n, int input);
+int64_t reuse_scan(const struct node *n, int input);
+
+/* lower_sample.c */
+void lower_grid_sample(struct kernel *k, const struct node *n);
+void lower_roi_align(struct kernel *k, const struct node *n);
+void lower_deform_columns(struct kernel *k, const struct node *n);
+int packed_sample(const struct node *n, int input);
+int64_t reuse_sample(const struct node *n, int input);
 
 /* lower_resample.c */
 void lower_resample(struct kernel *k, const struct node *n);

@@ -4,8 +4,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void lower_pool(struct kernel *k, const struct node *n, bool average)
+enum pooling { POOL_MAX, POOL_AVERAGE, POOL_LP };
+
+/* |x|^p */
+static const char *powered(struct kernel *k, const char *x, int64_t p)
 {
+    if (p == 1)
+        return kernel_format(k, "Mathf.Abs({0})", &x);
+    if (p == 2)
+        return kernel_format(k, "{0} * {0}", &x);
+    return kernel_text(k, "Mathf.Pow(Mathf.Abs(%s), %s)", x, kernel_number(k, (double)p));
+}
+
+static void lower_pool(struct kernel *k, const struct node *n, enum pooling pooling)
+{
+    bool average = pooling == POOL_AVERAGE, max = pooling == POOL_MAX;
+    int64_t power = node_int(n, "p", 2);
     struct value *x = n->inputs[0];
     struct index_pool *p = k->pool;
     int axes = x->shape.axes - 2, count;
@@ -31,7 +45,7 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
     }
     for (int j = 0; j < 4 && j < x->shape.dim[1]; j++) {
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
-        kernel_line(k, "float %s = %s;", sums[j], average ? "0f" : "-3.4e38f");
+        kernel_line(k, "float %s = %s;", sums[j], max ? "-3.4e38f" : "0f");
     }
     if (average && counted) {
         total = kernel_name(k, "count");
@@ -64,8 +78,9 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
         lanes_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
     kernel_read(k, x, &e, -1, texts);
     for (int j = 0; j < e.count; j++) {
-        if (average)
-            kernel_line(k, "%s += %s;", sums[j], texts[j]);
+        if (!max)
+            kernel_line(k, "%s += %s;", sums[j],
+                        average ? texts[j] : powered(k, texts[j], power));
         else
             kernel_line(k, "%s = Mathf.Max(%s, %s);", sums[j], sums[j], texts[j]);
     }
@@ -77,8 +92,12 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
     for (int j = 0; j < 4; j++) {
         if (j >= e.count)
             k->lane[j] = "0f";
-        else if (!average)
+        else if (max || (!average && power == 1))
             k->lane[j] = sums[j];
+        else if (!average)
+            k->lane[j] = power == 2 ? kernel_text(k, "Mathf.Sqrt(%s)", sums[j])
+                                    : kernel_text(k, "Mathf.Pow(%s, %s)", sums[j],
+                                                  kernel_number(k, 1 / (double)power));
         else if (total)
             k->lane[j] = kernel_text(k, "%s / %s", sums[j], total);
         else
@@ -90,12 +109,17 @@ static void lower_pool(struct kernel *k, const struct node *n, bool average)
 
 void lower_max_pool(struct kernel *k, const struct node *n)
 {
-    lower_pool(k, n, false);
+    lower_pool(k, n, POOL_MAX);
 }
 
 void lower_average_pool(struct kernel *k, const struct node *n)
 {
-    lower_pool(k, n, true);
+    lower_pool(k, n, POOL_AVERAGE);
+}
+
+void lower_lp_pool(struct kernel *k, const struct node *n)
+{
+    lower_pool(k, n, POOL_LP);
 }
 
 int64_t reuse_pool(const struct node *n, int input)
@@ -108,4 +132,61 @@ int64_t reuse_pool(const struct node *n, int input)
     for (int i = 0; i < count; i++)
         taps *= kernel[i];
     return taps * shape_count(&n->outputs[0]->shape) / (shape_count(&n->inputs[0]->shape) + 1);
+}
+
+/*
+ * x / (bias + alpha / size * sum of the squares of the channels around)^beta. Four channels and those around them are a
+ * few cells; each square is added to those of the four sums whose window it is in.
+ */
+void lower_lrn(struct kernel *k, const struct node *n)
+{
+    struct value *x = n->inputs[0];
+    struct index_pool *p = k->pool;
+    int64_t size = node_int(n, "size", 1), before = (size - 1) / 2, after = size - 1 - before;
+    int64_t channels = x->shape.dim[1], first = -((before + 3) / 4), last = (3 + after) / 4;
+    int lanes = channels < 4 ? (int)channels : 4;
+    const char *sums[4], *own[4], *texts[4];
+    const struct index *at[MAX_AXES];
+
+    for (int j = 0; j < lanes; j++) {
+        sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
+        kernel_line(k, "float %s = 0f;", sums[j]);
+    }
+    struct lanes e = lanes_along(k, k->out.at[0], x->shape.axes, 1, lanes);
+    kernel_read(k, x, &e, 1, own);
+    memcpy(at, k->out.at[0], sizeof at);
+    for (int64_t group = first; group <= last; group++) {
+        struct condition there;
+        int opened = 0;
+
+        at[1] = index_plus(p, k->out.at[0][1], 4 * group);
+        there = (struct condition){at[1], 0, channels - 1};
+        opened = kernel_if(k, &there, 1);
+        if (opened < 0)
+            continue;
+        e = lanes_along(k, at, x->shape.axes, 1, lanes);
+        kernel_read(k, x, &e, 1, texts);
+        for (int i = 0; i < lanes; i++)
+            texts[i] = kernel_local(k, "q", powered(k, texts[i], 2));
+        for (int j = 0; j < lanes; j++) {
+            struct strbuf s;
+
+            strbuf_init(&s, k->arena);
+            for (int i = 0; i < lanes; i++)
+                if (4 * group + i - j >= -before && 4 * group + i - j <= after)
+                    strbuf_printf(&s, "%s%s", s.length ? " + " : "", texts[i]);
+            if (s.length)
+                kernel_line(k, "%s += %s;", sums[j], s.text);
+        }
+        kernel_end_if(k, opened, 1);
+    }
+    for (int j = 0; j < 4; j++)
+        k->lane[j] =
+            j >= lanes
+                ? "0f"
+                : kernel_local(k, "v",
+                               kernel_text(k, "(%s) / Mathf.Pow(%s + %s * %s, %s)", own[j],
+                                           kernel_number(k, (double)node_float(n, "bias", 1)), sums[j],
+                                           kernel_number(k, (double)node_float(n, "alpha", 1e-4f) / (double)size),
+                                           kernel_number(k, (double)node_float(n, "beta", 0.75f))));
 }

@@ -193,6 +193,26 @@ static int side_by_side(struct kernel *k, const struct row *r, const struct lane
     return -1;
 }
 
+bool is_cheaper_beside(struct kernel *k, struct value *x, int beside, int along)
+{
+    struct kernel *planning = kernel_planning(k->plan);
+    const struct index *at[MAX_AXES];
+
+    if (x->shape.dim[along] <= 3)
+        return true;
+    for (int a = 0; a < x->shape.axes; a++)
+        at[a] = x->shape.dim[a] == 1
+                    ? kernel_constant(planning, 0)
+                    : index_times(planning->pool,
+                                  index_variable(planning->pool, kernel_text(planning, "s%d", a), 0,
+                                                 (x->shape.dim[a] - 1) / 4),
+                                  4);
+    struct lanes side = lanes_along(planning, at, x->shape.axes, beside, 4);
+    int64_t cost = kernel_cost(planning, x, &side);
+    struct lanes line = lanes_along(planning, at, x->shape.axes, along, 4);
+    return cost <= kernel_cost(planning, x, &line);
+}
+
 void lower_reduce(struct kernel *k, const struct node *n)
 {
     struct row r;
@@ -209,23 +229,8 @@ void lower_reduce(struct kernel *k, const struct node *n)
     along = side_by_side(k, &r, &starts);
     /* The four rows at once, one element of each; or one row after another, four elements of it. */
     bool parallel = along >= 0;
-    if (parallel && r.along >= 0 && r.x->shape.dim[r.along] > 3) {
-        struct kernel *planning = kernel_planning(k->plan);
-        const struct index *at[MAX_AXES];
-
-        for (int a = 0; a < r.x->shape.axes; a++)
-            at[a] =
-                r.x->shape.dim[a] == 1
-                    ? kernel_constant(planning, 0)
-                    : index_times(planning->pool,
-                                  index_variable(planning->pool, kernel_text(planning, "s%d", a), 0,
-                                                 (r.x->shape.dim[a] - 1) / 4),
-                                  4);
-        struct lanes side = lanes_along(planning, at, r.x->shape.axes, along, 4);
-        int64_t beside = kernel_cost(planning, r.x, &side);
-        struct lanes line = lanes_along(planning, at, r.x->shape.axes, r.along, 4);
-        parallel = beside <= kernel_cost(planning, r.x, &line);
-    }
+    if (parallel && r.along >= 0)
+        parallel = is_cheaper_beside(k, r.x, along, r.along);
     for (int j = 0; j < lanes; j++)
         kernel_line(k, "float %s = %s;", state.sums[j], state.reduction->first);
     if (parallel) {

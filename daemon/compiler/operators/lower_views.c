@@ -259,3 +259,26 @@ void view_resize(struct kernel *k, const struct node *n, int output, const struc
     if (outside && p->condition_count)
         access_piece(access, -1)->fill = (float)r.extrapolation;
 }
+
+/* Upper: what lies at or right of diagonal k; lower: at or left of it; elsewhere 0. */
+void view_trilu(struct kernel *k, const struct node *n, int output, const struct index *const *at,
+                struct access *access)
+{
+    int axes = n->inputs[0]->shape.axes, count;
+    const int64_t *given = node_input(n, 1) ? node_constant_ints(n, 1, &count) : NULL;
+    int64_t diagonal = given && count ? given[0] : 0, far = INT32_MAX;
+    struct piece *p = access_piece(access, 0);
+    const struct index *right =
+        index_add(access->pool, at[axes - 1], index_times(access->pool, at[axes - 2], -1));
+
+    (void)k;
+    (void)output;
+    diagonal = diagonal > far ? far : diagonal < -far ? -far : diagonal;
+    memcpy(p->at, at, (size_t)axes * sizeof *at);
+    if (node_int(n, "upper", 1))
+        piece_when(access, p, right, diagonal, far);
+    else
+        piece_when(access, p, right, -far, diagonal);
+    if (p->condition_count)
+        access_piece(access, -1);
+}

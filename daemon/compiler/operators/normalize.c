@@ -3,6 +3,7 @@
  * of training), InstanceNormalization 22, LayerNormalization 17, GroupNormalization 21 (18: scale
  * per group), RMSNormalization 23, MeanVarianceNormalization 13, LpNormalization 22, LRN 13.
  */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <math.h>
@@ -563,4 +564,4 @@ static bool evaluate_lrn(struct node *n, struct tensor *const *in, struct tensor
 }
 
 const struct operator_functions lrn_functions = {
-    .role = ROLE_STEP, .infer = infer_lrn, .evaluate = evaluate_lrn};
+    .role = ROLE_STEP, .lower = lower_lrn, .packed = packed_channels, .infer = infer_lrn, .evaluate = evaluate_lrn};

@@ -48,6 +48,8 @@ struct operator_functions {
 
     /* ROLE_ELEMENTWISE: the expression of one component over the operands' (see gpu/kernel.h). */
     const char *(*express)(struct kernel *k, const struct node *n, const char *const *operands);
+    /* ROLE_ELEMENTWISE: its output is never computed by its readers. */
+    bool stores;
     /* ROLE_ELEMENTWISE: true where n only limits its first operand to *lo … *hi. */
     bool (*clamp)(const struct node *n, double *lo, double *hi);
     /* ROLE_VIEW: where element at[] of output comes from (see gpu/view.h). */

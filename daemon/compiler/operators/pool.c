@@ -391,7 +391,7 @@ const struct operator_functions global_lp_pool_functions = {
 const struct operator_functions global_max_pool_functions = {
     .role = ROLE_STEP, .lower = lower_reduce, .packed = packed_reduce, .infer = infer_global_pool, .evaluate = evaluate_global_max};
 const struct operator_functions lp_pool_functions = {
-    .role = ROLE_STEP, .infer = infer_pool, .evaluate = evaluate_lp_pool};
+    .role = ROLE_STEP, .lower = lower_lp_pool, .packed = packed_channels, .reuse = reuse_pool, .infer = infer_pool, .evaluate = evaluate_lp_pool};
 const struct operator_functions max_pool_functions = {
     .role = ROLE_STEP, .lower = lower_max_pool, .packed = packed_channels, .reuse = reuse_pool, .infer = infer_pool, .evaluate = evaluate_max_pool};
 const struct operator_functions max_unpool_functions = {

@@ -377,9 +377,9 @@ static bool evaluate_arg_min(struct node *n, struct tensor *const *in, struct te
 }
 
 const struct operator_functions arg_max_functions = {
-    .role = ROLE_STEP, .infer = infer_arg, .evaluate = evaluate_arg_max};
+    .role = ROLE_STEP, .lower = lower_choice, .packed = packed_choice, .infer = infer_arg, .evaluate = evaluate_arg_max};
 const struct operator_functions arg_min_functions = {
-    .role = ROLE_STEP, .infer = infer_arg, .evaluate = evaluate_arg_min};
+    .role = ROLE_STEP, .lower = lower_choice, .packed = packed_choice, .infer = infer_arg, .evaluate = evaluate_arg_min};
 
 /* ---- CumSum and CumProd ---- */
 
@@ -455,6 +455,6 @@ static bool evaluate_cum_prod(struct node *n, struct tensor *const *in, struct t
 }
 
 const struct operator_functions cum_sum_functions = {
-    .role = ROLE_STEP, .infer = infer_cumulative, .evaluate = evaluate_cum_sum};
+    .role = ROLE_STEP, .lower = lower_scan, .packed = packed_scan, .reuse = reuse_scan, .infer = infer_cumulative, .evaluate = evaluate_cum_sum};
 const struct operator_functions cum_prod_functions = {
-    .role = ROLE_STEP, .infer = infer_cumulative, .evaluate = evaluate_cum_prod};
+    .role = ROLE_STEP, .lower = lower_scan, .packed = packed_scan, .reuse = reuse_scan, .infer = infer_cumulative, .evaluate = evaluate_cum_prod};

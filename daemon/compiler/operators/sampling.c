@@ -1,4 +1,5 @@
 /* Reading between elements at computed places: GridSample, AffineGrid, RoiAlign. */
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/sampling.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/move.h"
@@ -194,7 +195,7 @@ static bool grid_evaluate(struct node *n, struct tensor *const *in, struct tenso
 }
 
 const struct operator_functions grid_sample_functions = {
-    .role = ROLE_STEP, .upgrade = grid_upgrade, .infer = grid_infer, .evaluate = grid_evaluate};
+    .role = ROLE_STEP, .lower = lower_grid_sample, .packed = packed_sample, .reuse = reuse_sample, .upgrade = grid_upgrade, .infer = grid_infer, .evaluate = grid_evaluate};
 
 /* ---- AffineGrid ---- */
 
@@ -409,4 +410,4 @@ static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor
 }
 
 const struct operator_functions roi_align_functions = {
-    .role = ROLE_STEP, .upgrade = roi_upgrade, .infer = roi_infer, .evaluate = roi_evaluate};
+    .role = ROLE_STEP, .lower = lower_roi_align, .packed = packed_channels, .upgrade = roi_upgrade, .infer = roi_infer, .evaluate = roi_evaluate};

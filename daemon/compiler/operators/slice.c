@@ -266,7 +266,7 @@ static bool trilu_evaluate(struct node *n, struct tensor *const *in, struct tens
 }
 
 const struct operator_functions trilu_functions = {
-    .role = ROLE_VIEW, .infer = trilu_infer, .evaluate = trilu_evaluate};
+    .role = ROLE_VIEW, .view = view_trilu, .infer = trilu_infer, .evaluate = trilu_evaluate};
 
 /* ---- ReverseSequence ---- */
 

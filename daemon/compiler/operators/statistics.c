@@ -3,8 +3,11 @@
  *
  * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms): the reduced axes become 1, and a last axis of four
  * holds the numbers (lower_reduce.c says which). Component(s; index): element index of the last axis.
+ * Choice(x; axis): the same with where the greatest element is (lower_choice.c). Store(x): x, in a texture of its own.
+ * DeformColumns(x, offset, mask; as DeformConv, kernel_shape): what DeformConv multiplies (lower_sample.c).
  */
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/rules.h"
 
 static void statistics_infer(struct node *n)
 {
@@ -43,6 +46,41 @@ static void component_view(struct kernel *k, const struct node *n, int output, c
     p->at[axes - 1] = index_constant(access->pool, node_int(n, "index", 0));
 }
 
+static void choice_infer(struct node *n)
+{
+    struct shape s = n->inputs[0]->shape;
+
+    if (s.axes < 0 || s.axes == MAX_AXES) {
+        infer_output(n, 0, TYPE_FLOAT32, &shape_unknown);
+        return;
+    }
+    s.dim[node_int(n, "axis", 0)] = 1;
+    s.dim[s.axes++] = 4;
+    infer_output(n, 0, TYPE_FLOAT32, &s);
+}
+
+static void deform_columns_infer(struct node *n)
+{
+    struct shape s = n->inputs[1]->shape;
+    int count;
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count);
+
+    s.dim[1] = n->inputs[0]->shape.dim[1];
+    for (int i = 0; i < count; i++)
+        s.dim[1] *= kernel[i];
+    infer_output(n, 0, TYPE_FLOAT32, &s);
+}
+
+const struct operator_functions choice_functions = {.role = ROLE_STEP,
+                                                    .infer = choice_infer,
+                                                    .lower = lower_choice_statistics,
+                                                    .packed = packed_choice_statistics};
+const struct operator_functions deform_columns_functions = {.role = ROLE_STEP,
+                                                            .infer = deform_columns_infer,
+                                                            .lower = lower_deform_columns,
+                                                            .packed = packed_channels};
+const struct operator_functions store_functions = {
+    .role = ROLE_ELEMENTWISE, .stores = true, .infer = infer_like_input, .express = express_elementwise};
 const struct operator_functions softmax_statistics_functions = {
     .role = ROLE_STEP, .infer = statistics_infer, .lower = lower_softmax_statistics, .packed = packed_statistics};
 const struct operator_functions norm_statistics_functions = {

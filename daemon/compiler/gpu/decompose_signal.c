@@ -1,0 +1,185 @@
+/*
+ * Linear operators whose matrix is known: it is what they make of the unit vectors, and they become one product. And
+ * running sums, which over long axes are taken in two levels.
+ */
+#include "daemon/compiler/gpu/make.h"
+#include "daemon/compiler/operators/operator.h"
+#include <math.h>
+#include <string.h>
+
+enum { LARGEST_MATRIX = 1 << 24 };
+
+/* A constant [count, …s]: unit vector number i along all of s. */
+static struct value *units(struct node *n, int64_t count, const struct shape *s)
+{
+    struct shape all = {.axes = s->axes + 1};
+    float *numbers = NEW_ARRAY(&n->graph->context->arena, count * count, float);
+
+    all.dim[0] = count;
+    memcpy(all.dim + 1, s->dim, (size_t)s->axes * sizeof *s->dim);
+    for (int64_t i = 0; i < count; i++)
+        numbers[i * count + i] = 1;
+    return graph_constant_floats(n->graph, "", &all, numbers);
+}
+
+static void copy_attributes(struct node *to, const struct node *from)
+{
+    for (int i = 0; i < from->attribute_count; i++)
+        APPEND(&to->graph->context->arena, to->attributes, to->attribute_count, to->attribute_room) =
+            from->attributes[i];
+}
+
+bool decompose_dft(struct node *n, struct value **out)
+{
+    struct value *x = n->inputs[0], *y = n->outputs[0];
+    int axes = x->shape.axes, count;
+    const int64_t *given = node_input(n, 2) ? node_constant_ints(n, 2, &count) : NULL;
+    int axis = shape_axis(&x->shape, given ? given[0] : -2);
+    int64_t parts = x->shape.dim[axes - 1], from = x->shape.dim[axis] * parts, perm[MAX_AXES], inverse[MAX_AXES];
+    int64_t out_length = y->shape.dim[axis], out_parts = y->shape.dim[axes - 1];
+
+    if (axis < 0 || (given && count != 1) || from > 8192 || from * out_length * out_parts > LARGEST_MATRIX)
+        return false;
+    /* The matrix: the transform of unit vectors [from, length, parts]. */
+    struct shape line = shape_of(2, (const int64_t[]){x->shape.dim[axis], parts});
+    struct value *inputs[] = {units(n, from, &line), node_input(n, 1),
+                              graph_constant_ints(n->graph, "", 1, (const int64_t[]){1})};
+    struct node *transform = make_node(n, "DFT", 3, inputs);
+    copy_attributes(transform, n);
+    struct shape square = shape_of(2, (const int64_t[]){from, out_length * out_parts});
+    struct value *matrix = make_reshaped(n, make_inferred(transform), &square);
+    /* The axis goes right before the parts, and merges with them. */
+    for (int a = 0, next = 0; a < axes - 1; a++)
+        if (a != axis)
+            perm[next++] = a;
+    perm[axes - 2] = axis;
+    perm[axes - 1] = axes - 1;
+    for (int a = 0; a < axes; a++)
+        inverse[perm[a]] = a;
+    struct value *v = make_transposed(n, x, axes, perm);
+    struct shape s = v->shape;
+    s.axes--;
+    s.dim[axes - 2] = from;
+    v = make_binary(n, "MatMul", make_reshaped(n, v, &s), matrix);
+    s.dim[axes - 2] = out_length;
+    s.dim[axes - 1] = out_parts;
+    s.axes++;
+    out[0] = make_transposed(n, make_reshaped(n, v, &s), axes, inverse);
+    return true;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/*
+ * A convolution along the signal, one filter a bin and part. What steps and frames have in common is its channels: with
+ * frames of 400 every 160, 80 samples are one place of 80 channels, and a frame is five places.
+ */
+bool decompose_stft(struct node *n, struct value **out)
+{
+    static const int64_t swap[] = {0, 2, 1};
+    struct value *x = n->inputs[0], *window = node_input(n, 2), *y = n->outputs[0];
+    int count;
+    const int64_t *step = node_constant_ints(n, 1, &count);
+    const int64_t *length = node_input(n, 3) ? node_constant_ints(n, 3, &count) : NULL;
+    int64_t parts = x->shape.axes == 3 ? x->shape.dim[2] : 1, samples = x->shape.dim[1], frame, channels;
+    int64_t bins = y->shape.dim[2] * 2;
+
+    if (!step || (window && !window->constant) || (node_input(n, 3) && !length))
+        return false;
+    frame = length ? length[0] : window ? window->shape.dim[0] : samples;
+    if (frame * parts > 8192 || frame * parts * bins > LARGEST_MATRIX)
+        return false;
+    /* What the transform makes of each unit frame: [frame * parts, 1, bins, 2]. */
+    struct shape one = shape_of(2, (const int64_t[]){frame, parts});
+    struct value *inputs[] = {units(n, frame * parts, &one),
+                              graph_constant_ints(n->graph, "", 1, (const int64_t[]){1}), window,
+                              graph_constant_ints(n->graph, "", 1, (const int64_t[]){frame})};
+    struct node *transform = make_node(n, "STFT", 4, inputs);
+    copy_attributes(transform, n);
+    struct value *matrix = make_inferred(transform);
+    channels = common_divisor(step[0], frame);
+    struct shape s = shape_of(3, (const int64_t[]){frame / channels, channels * parts, bins});
+    static const int64_t filters[] = {2, 1, 0};
+    struct value *weights = make_transposed(n, make_reshaped(n, matrix, &s), 3, filters);
+    struct value *v = make_sliced(n, x, 1, 0, samples / channels * channels);
+    s = shape_of(3, (const int64_t[]){x->shape.dim[0], samples / channels, channels * parts});
+    struct value *both[] = {make_transposed(n, make_reshaped(n, v, &s), 3, swap), weights};
+    struct node *convolution = make_node(n, "Conv", 2, both);
+    node_set_ints(convolution, "strides", 1, (const int64_t[]){step[0] / channels});
+    v = make_inferred(convolution);
+    out[0] = make_reshaped(n, make_transposed(n, v, 3, swap), &y->shape);
+    return true;
+}
+
+/* y = A p + b for each place p of the grid, which is what the identity gives. */
+bool decompose_affine_grid(struct node *n, struct value **out)
+{
+    static const int64_t swap[] = {0, 2, 1};
+    struct value *theta = n->inputs[0], *y = n->outputs[0];
+    int axes = y->shape.axes - 2;
+    int64_t batch = y->shape.dim[0], points = shape_product(&y->shape, 1, axes + 1);
+    float identity[12] = {0};
+    int count;
+    const int64_t *size = node_constant_ints(n, 1, &count);
+    int64_t one[5] = {1};
+
+    if (!size || count != axes + 2)
+        return false;
+    for (int i = 0; i < axes; i++)
+        identity[i * (axes + 1) + i] = 1;
+    memcpy(one + 1, size + 1, (size_t)(count - 1) * sizeof *one);
+    struct shape s = shape_of(3, (const int64_t[]){1, axes, axes + 1});
+    struct value *inputs[] = {graph_constant_floats(n->graph, "", &s, identity),
+                              graph_constant_ints(n->graph, "", count, one)};
+    struct node *plain = make_node(n, "AffineGrid", 2, inputs);
+    copy_attributes(plain, n);
+    s = shape_of(2, (const int64_t[]){points, axes});
+    struct value *places = make_reshaped(n, make_inferred(plain), &s);
+    struct value *turned = make_transposed(n, make_sliced(n, theta, 2, 0, axes), 3, swap);
+    s = shape_of(3, (const int64_t[]){batch, 1, axes});
+    struct value *shift = make_reshaped(n, make_sliced(n, theta, 2, axes, axes + 1), &s);
+    out[0] = make_reshaped(n, make_binary(n, "Add", make_binary(n, "MatMul", places, turned), shift), &y->shape);
+    return true;
+}
+
+enum { LONGEST_SCAN = 64 };
+
+/* Blocks: sums within each, and in front of them the sum of the blocks before. */
+bool decompose_cumulative(struct node *n, struct value **out)
+{
+    struct value *x = n->inputs[0], *v, *within, *before;
+    bool product = !strcmp(n->op->name, "CumProd"), reverse = node_int(n, "reverse", 0);
+    int count, axes = x->shape.axes;
+    const int64_t *given = node_constant_ints(n, 1, &count);
+    int axis = given ? shape_axis(&x->shape, given[0]) : -1;
+    int64_t length = axis < 0 ? 0 : x->shape.dim[axis], block, blocks;
+
+    if (length <= LONGEST_SCAN || axes == MAX_AXES)
+        return false;
+    for (block = LONGEST_SCAN / 4; block * block < length; block += 4)
+        ;
+    blocks = (length + block - 1) / block;
+    v = make_padded(n, x, axis, 0, blocks * block - length, product ? 1 : 0);
+    struct shape padded = v->shape, split = v->shape;
+    memmove(split.dim + axis + 1, split.dim + axis, (size_t)(axes - axis) * sizeof *split.dim);
+    split.dim[axis] = blocks;
+    split.dim[axis + 1] = block;
+    split.axes++;
+    v = make_reshaped(n, v, &split);
+    for (int level = 0; level < 2; level++) {
+        int64_t along = level ? axis : axis + 1;
+        struct value *both[] = {level ? make_reduced(n, product ? "ReduceProd" : "ReduceSum", v, axis + 1) : v,
+                                graph_constant_ints(n->graph, "", 1, &along)};
+        struct node *r = make_node(n, n->op->name, 2, both);
+
+        node_set_int(r, "reverse", reverse);
+        node_set_int(r, "exclusive", level || node_int(n, "exclusive", 0));
+        *(level ? &before : &within) = make_inferred(r);
+    }
+    v = make_reshaped(n, make_binary(n, product ? "Mul" : "Add", within, before), &padded);
+    out[0] = make_sliced(n, v, axis, 0, length);
+    return true;
+}

@@ -1,0 +1,529 @@
+#ifndef TESTS_KERNEL_ROWS_H
+#define TESTS_KERNEL_ROWS_H
+/*
+ * Rows that check kernels against the reference. A row is one node: its graph is planned, printed, read back and
+ * simulated over random numbers, and what comes out is held against what the operator's evaluate() gives.
+ *
+ * Operands are separated by ";", "-" is one left out. A letter, a shape, and for some letters numbers:
+ *     x[1,3,4]       a model input, -2 … 2             p[…]   the same, 0.25 … 2.25
+ *     u[…]           the same, -0.9 … 0.9              m[…]   truth values: whether a model input is above 0
+ *     c[3,4]         constants, -1 … 1                 q[…]   constants, 0.5 … 1.5
+ *     f[2] 0.5 1     these constants (float32)         i[2] 0 -1   int64   j[…] int32   b[2] 0 1   bool
+ *     t[1,3] 4 0 2   a model input of these token ids
+ *     s[4,1,5]       -2 … 2, what a model input [1,4,5] is when axes 0 and 1 change places
+ * "=0" in place of an operand is operand 0 once more. Attributes are name=1, name=1.0, name=[1,2], name=[0.5,1.0] or
+ * name='text', name=['a','b'], separated by ";". "Op:2" wants two outputs, "Op:-+" only the second.
+ *
+ * Components that no element owns hold NaN on the way in, and kernels run under both roundings.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/compiler/gpu/asset.h"
+#include "daemon/compiler/gpu/csharp.h"
+#include "daemon/compiler/gpu/decompose.h"
+#include "daemon/compiler/gpu/layer.h"
+#include "daemon/compiler/gpu/simulate.h"
+#include "daemon/compiler/operators/items.h"
+#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/passes/pass.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    const char *op, *attributes, *operands;
+};
+
+enum { MOST_OPERANDS = 16 };
+
+struct trial {
+    struct context c;
+    struct graph *g;
+    uint64_t random;
+    struct node *n;
+    struct tensor *given[MOST_OPERANDS]; /* of each operand, for the reference */
+    struct tensor *fed[MOST_OPERANDS];   /* of each model input */
+    struct tensor *expected[MOST_OPERANDS];
+    int output[MOST_OPERANDS]; /* for each graph output: which output of n */
+};
+
+/* xorshift64*: G. Marsaglia; S. Vigna. Multiples of 1/256, which 16 bits hold. */
+static float draw(struct trial *t, float lo, float hi)
+{
+    t->random ^= t->random >> 12;
+    t->random ^= t->random << 25;
+    t->random ^= t->random >> 27;
+    return lo + floorf((hi - lo) * 256 * (float)(t->random * 0x2545F4914F6CDD1Du >> 40) / 16777216) / 256;
+}
+
+static const char *blank(const char *p)
+{
+    while (*p == ' ')
+        p++;
+    return p;
+}
+
+static const char *read_shape(const char *p, struct shape *s)
+{
+    s->axes = 0;
+    for (p++; *p != ']'; p += *p == ',')
+        s->dim[s->axes++] = strtoll(p, (char **)(uintptr_t)&p, 10);
+    return p + 1;
+}
+
+static struct value *feed(struct trial *t, struct tensor *tensor)
+{
+    struct graph *g = t->g;
+    struct value *v = graph_value(g, arena_printf(&t->c.arena, "x%d", g->input_count), tensor->type, &tensor->shape);
+
+    v->recorded = tensor->shape;
+    v->input = g->input_count;
+    v->read = true;
+    t->fed[g->input_count] = tensor;
+    APPEND(&t->c.arena, g->inputs, g->input_count, g->input_room) = v;
+    return v;
+}
+
+static struct value *read_operand(struct trial *t, const char **at, struct tensor **given)
+{
+    static const struct {
+        char letter;
+        enum element_type type;
+        float lo, hi;
+    } kinds[] = {{'x', TYPE_FLOAT32, -2, 2}, {'p', TYPE_FLOAT32, 0.25f, 2.25f}, {'u', TYPE_FLOAT32, -0.9f, 0.9f},
+                 {'m', TYPE_FLOAT32, -2, 2}, {'c', TYPE_FLOAT32, -1, 1},        {'q', TYPE_FLOAT32, 0.5f, 1.5f},
+                 {'f', TYPE_FLOAT32, 0, 0},  {'i', TYPE_INT64, 0, 0},           {'j', TYPE_INT32, 0, 0},
+                 {'b', TYPE_BOOL, 0, 0},     {'t', TYPE_INT64, 0, 0},           {'s', TYPE_FLOAT32, -2, 2}};
+    struct arena *a = &t->c.arena;
+    const char *p = *at;
+    struct tensor *tensor, *truths;
+    struct shape s;
+    void *data, *bools;
+    size_t kind = 0;
+
+    while (kind < sizeof kinds / sizeof *kinds && kinds[kind].letter != *p)
+        kind++;
+    if (kind == sizeof kinds / sizeof *kinds)
+        fail_msg("no operand begins with '%c'", *p);
+    char letter = *p;
+    p = read_shape(p + 1, &s);
+    tensor = tensor_new(a, kinds[kind].type, &s, &data);
+    for (int64_t i = 0; i < tensor->count; i++) {
+        double number = kinds[kind].lo < kinds[kind].hi ? (double)draw(t, kinds[kind].lo, kinds[kind].hi)
+                                                        : strtod(p, (char **)(uintptr_t)&p);
+
+        if (tensor->type == TYPE_FLOAT32)
+            ((float *)data)[i] = (float)number;
+        else if (tensor->type == TYPE_INT64)
+            ((int64_t *)data)[i] = (int64_t)number;
+        else if (tensor->type == TYPE_INT32)
+            ((int32_t *)data)[i] = (int32_t)number;
+        else
+            ((uint8_t *)data)[i] = number != 0;
+    }
+    *at = p;
+    *given = tensor;
+    if (letter == 'm') {
+        const float zero = 0;
+        struct shape scalar = shape_of(0, NULL);
+        struct value *two[] = {feed(t, tensor), graph_constant_floats(t->g, "", &scalar, &zero)};
+
+        truths = tensor_new(a, TYPE_BOOL, &s, &bools);
+        for (int64_t i = 0; i < tensor->count; i++)
+            ((uint8_t *)bools)[i] = ((float *)data)[i] > 0;
+        *given = truths;
+        return graph_node(t->g, operator_get(&t->c, "Greater"), "mask", two, 2, 1)->outputs[0];
+    }
+    if (letter == 's') {
+        struct tensor *fed;
+        struct shape swapped = shape_of(3, (const int64_t[]){s.dim[1], s.dim[0], s.dim[2]});
+        struct node *transpose;
+        struct value *v;
+
+        /* One of the two has length 1: the order of elements is the same. */
+        fed = tensor_new(a, TYPE_FLOAT32, &swapped, &bools);
+        memcpy(bools, data, tensor->bytes);
+        v = feed(t, fed);
+        transpose = graph_node(t->g, operator_get(&t->c, "Transpose"), "swap", &v, 1, 1);
+        node_set_ints(transpose, "perm", 3, (const int64_t[]){1, 0, 2});
+        return transpose->outputs[0];
+    }
+    return strchr("xput", letter) ? feed(t, tensor) : graph_constant(t->g, "", tensor);
+}
+
+static void read_attribute_list(struct node *n, const char *name, const char *p)
+{
+    struct arena *a = &n->graph->context->arena;
+    struct attribute *attribute;
+    int64_t ints[64];
+    float floats[64];
+    struct label strings[16];
+    bool real = false;
+    int count = 0;
+
+    for (p = blank(p + 1); *p != ']'; p = blank(p + (*p == ','))) {
+        if (*p == '\'') {
+            const char *end = strchr(p + 1, '\'');
+
+            strings[count++] = (struct label){arena_printf(a, "%.*s", (int)(end - p - 1), p + 1), (size_t)(end - p - 1)};
+            p = end + 1;
+            continue;
+        }
+        const char *end = p + strcspn(p, ",]");
+        real = real || memchr(p, '.', (size_t)(end - p));
+        ints[count] = strtoll(p, NULL, 10);
+        floats[count++] = strtof(p, NULL);
+        p = end;
+    }
+    if (!real && !strchr(name, '\'') && count && p[-1] != '\'') {
+        node_set_ints(n, name, count, ints);
+        return;
+    }
+    attribute = &APPEND(a, n->attributes, n->attribute_count, n->attribute_room);
+    *attribute = (struct attribute){.name = name, .count = count, .type = real ? ATTRIBUTE_FLOATS : ATTRIBUTE_STRINGS};
+    attribute->floats = arena_memdup(a, floats, sizeof floats);
+    attribute->strings = arena_memdup(a, strings, sizeof strings);
+}
+
+static void read_attributes(struct node *n, const char *p)
+{
+    struct arena *a = &n->graph->context->arena;
+
+    while (*(p = blank(p))) {
+        const char *equal = strchr(p, '='), *name = arena_printf(a, "%.*s", (int)(equal - p), p);
+
+        p = equal + 1;
+        if (*p == '[') {
+            read_attribute_list(n, name, p);
+            p = strchr(p, ']') + 1;
+        } else if (*p == '\'') {
+            const char *end = strchr(p + 1, '\'');
+
+            node_set_string(n, name, arena_printf(a, "%.*s", (int)(end - p - 1), p + 1));
+            p = end + 1;
+        } else {
+            const char *end = p + strcspn(p, ";");
+
+            if (memchr(p, '.', (size_t)(end - p)))
+                node_set_float(n, name, strtof(p, NULL));
+            else
+                node_set_int(n, name, strtoll(p, NULL, 10));
+            p = end;
+        }
+        p += *p == ';';
+    }
+}
+
+/* The node, and the reference's answer. */
+static void build(struct trial *t, const struct row *row)
+{
+    struct arena *a = &t->c.arena;
+    struct value *operands[MOST_OPERANDS] = {0};
+    const char *colon = strchr(row->op, ':'), *op = colon ? arena_printf(a, "%.*s", (int)(colon - row->op), row->op) : row->op;
+    int count = 0, outputs = 1, wanted = 0;
+
+    for (const char *p = blank(row->operands); *p; p = blank(p)) {
+        if (*p == '=') {
+            int which = (int)strtol(p + 1, (char **)(uintptr_t)&p, 10);
+
+            operands[count] = operands[which];
+            t->given[count] = t->given[which];
+        } else if (*p == '-') {
+            p++;
+        } else {
+            operands[count] = read_operand(t, &p, &t->given[count]);
+        }
+        count++;
+        p = blank(p);
+        p += *p == ';';
+    }
+    if (colon)
+        outputs = isdigit((unsigned char)colon[1]) ? atoi(colon + 1) : (int)strlen(colon + 1);
+    t->n = graph_node(t->g, operator_get(&t->c, op), "layer", operands, count, outputs);
+    t->n->opset = 99;
+    read_attributes(t->n, row->attributes);
+    struct value **list = NEW_ARRAY(a, outputs, struct value *);
+    for (int o = 0; o < outputs; o++) {
+        struct value *v = t->n->outputs[o];
+
+        if (colon && colon[1 + o] == '-') {
+            t->n->outputs[o] = NULL;
+            continue;
+        }
+        t->output[wanted] = o;
+        list[wanted++] = v;
+    }
+    infer_graph(t->g);
+    if (t->c.diagnostics.errors)
+        return;
+    if (!evaluate_with(t->n, t->given, t->expected, a))
+        BUG(&t->c, "the reference cannot compute it");
+    t->g->output_count = wanted;
+    t->g->outputs = list;
+    t->g->output_names = NEW_ARRAY(a, wanted, const char *);
+    t->g->output_shapes = NEW_ARRAY(a, wanted, struct shape);
+    t->g->output_types = NEW_ARRAY(a, wanted, enum element_type);
+    for (int i = 0; i < wanted; i++) {
+        if (list[i]->type == TYPE_BOOL) {
+            struct node *cast = graph_node(t->g, operator_get(&t->c, "Cast"), "cast", &list[i], 1, 1);
+
+            node_set_int(cast, "to", TYPE_FLOAT32);
+            infer_node(cast);
+            list[i] = cast->outputs[0];
+        }
+        list[i]->output_count++;
+        t->g->output_names[i] = "y";
+        t->g->output_shapes[i] = shape_unknown;
+    }
+}
+
+struct bytes {
+    char *data;
+    size_t length, room;
+};
+
+static bool keep(void *state, const void *data, size_t size)
+{
+    struct bytes *b = state;
+
+    if (b->length + size > b->room) {
+        b->room = (b->length + size) * 2;
+        b->data = realloc(b->data, b->room);
+    }
+    memcpy(b->data + b->length, data, size);
+    b->length += size;
+    return true;
+}
+
+static bool advance(const struct shape *s, int64_t *at)
+{
+    for (int a = s->axes - 1; a >= 0; a--) {
+        if (++at[a] < s->dim[a])
+            return true;
+        at[a] = 0;
+    }
+    return false;
+}
+
+/* One item's elements of numbers into or out of cells. */
+static void move_item(const struct layout *l, const struct shape *s, float *numbers, float *cells, bool out)
+{
+    int64_t at[MAX_AXES] = {0}, i = 0;
+
+    do {
+        int64_t x, y;
+        int component;
+        float *cell;
+
+        layout_place(l, s, at, &x, &y, &component);
+        cell = &cells[(y * l->width + x) * 4 + component];
+        if (out)
+            numbers[i++] = *cell;
+        else
+            *cell = numbers[i++];
+    } while (advance(s, at));
+}
+
+static void feed_buffer(struct trial *t, struct plan *p, const struct buffer *b, struct simulation *s, struct program *program)
+{
+    struct tensor *tensor = t->fed[b->number];
+    struct simulation_error error;
+
+    if (b->kind == BUFFER_TOKENS) {
+        int32_t *ids = NEW_ARRAY(&t->c.arena, tensor->count, int32_t);
+
+        for (int64_t i = 0; i < tensor->count; i++)
+            ids[i] = (int32_t)((const int64_t *)tensor->data)[i];
+        if (!simulation_set_tokens(s, b->number, ids, (int)tensor->count, &error))
+            fail_msg("token ids: %s", error.reason);
+        return;
+    }
+    const struct layout *l = &spot_of(b->value)->layout;
+    int64_t cells = l->width * l->height * 4, each = tensor->count / p->graph->items;
+    float *numbers = NEW_ARRAY(&t->c.arena, cells, float);
+    for (int item = 0; item < p->graph->items; item++) {
+        for (int64_t i = 0; i < cells; i++)
+            numbers[i] = NAN;
+        move_item(l, &b->value->shape, (float *)(uintptr_t)tensor->data + item * each, numbers, false);
+        simulation_write(s, program_find_buffer(program, csharp_edge_name(&t->c.arena, "F", false, b->number, item)), numbers);
+    }
+}
+
+/* How far an output is from the reference, in parts of what is allowed. */
+static double distance(struct trial *t, struct plan *p, const struct buffer *b, struct simulation *s, struct program *program)
+{
+    const struct tensor *expected = t->expected[t->output[b->number]];
+    const struct layout *l = &p->steps[b->written]->layout;
+    const float *numbers = tensor_floats(&t->c, expected, &t->c.arena);
+    int64_t each = expected->count / p->graph->items;
+    float *cells = NEW_ARRAY(&t->c.arena, l->width * l->height * 4, float), *got = NEW_ARRAY(&t->c.arena, each, float);
+    double greatest = 0, worst = 0;
+
+    assert_int_equal(shape_count(&b->value->shape), each);
+    for (int64_t i = 0; i < expected->count; i++)
+        if (isfinite(numbers[i]))
+            greatest = fmax(greatest, fabs((double)numbers[i]));
+    for (int item = 0; item < p->graph->items; item++) {
+        simulation_read(s, program_find_buffer(program, csharp_edge_name(&t->c.arena, "F", true, b->number, item)), cells);
+        move_item(l, &b->value->shape, got, cells, true);
+        for (int64_t i = 0; i < each; i++) {
+            double want = (double)numbers[item * each + i], d;
+
+            if (isnan(want))
+                continue;
+            want = isinf(want) ? copysign(65504, want) : want;
+            d = fabs((double)got[i] - want) / (1e-4 + 4e-3 * greatest + 1e-2 * fabs(want));
+            if (!(d <= worst))
+                worst = d;
+        }
+        /* What no element owns is 0. */
+        if (l->packed >= 0)
+            for (int64_t y = 0; y < l->height; y++)
+                for (int64_t x = 0; !l->fold && x < l->width; x++)
+                    for (int k = 0; k < 4; k++)
+                        if (x / l->length_x * 4 + k >= b->value->shape.dim[l->packed] && cells[(y * l->width + x) * 4 + k] != 0)
+                            worst = INFINITY;
+    }
+    return worst;
+}
+
+/* NULL: it is as it should be; else why not. */
+static const char *simulate(struct trial *t, struct plan *p, const char *text, size_t length, enum rounding rounding)
+{
+    struct dialect_error wrong;
+    struct program *program = program_parse(&t->c, text, length, &wrong);
+    struct simulation_error error;
+    struct simulation *s;
+    struct bytes payload = {0};
+    double worst = 0;
+    bool textures = false;
+
+    if (!program)
+        return arena_printf(&t->c.arena, "line %d, column %d: %s", wrong.line, wrong.column, wrong.reason);
+    s = simulation_new(&t->c, program, rounding);
+    for (int i = 0; i < p->step_count; i++)
+        for (int k = 0; k < p->steps[i]->text->weight_count; k++) {
+            const struct weights *w = p->steps[i]->text->weights[k];
+
+            if (!w->texture)
+                continue;
+            textures = true;
+            payload.length = 0;
+            asset_payload(&t->c, w, keep, &payload);
+            void *bytes = arena_memdup(&t->c.arena, payload.data, payload.length);
+            if (!simulation_texture(s, program_find_texture(program, csharp_weights_name(&t->c.arena, "F", p->steps[i], w)),
+                                    bytes, payload.length))
+                return "a texture has another size";
+        }
+    free(payload.data);
+    if (textures && !simulation_use(s, 0, &error))
+        return arena_strdup(&t->c.arena, error.reason);
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].kind == BUFFER_INPUT || p->buffers[i].kind == BUFFER_TOKENS)
+            feed_buffer(t, p, &p->buffers[i], s, program);
+    if (!simulation_run(s, 0, INT32_MAX, &error))
+        return arena_printf(&t->c.arena, "%s, line %d, cell (%d, %d): %s", error.kernel, error.line, error.x, error.y,
+                            error.reason);
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].kind == BUFFER_OUTPUT) {
+            double d = distance(t, p, &p->buffers[i], s, program);
+
+            if (!(d <= worst))
+                worst = d;
+        }
+    return worst <= 1 ? NULL : arena_printf(&t->c.arena, "off by %.3g times what is allowed", worst);
+}
+
+static const char *first_error(const struct trial *t)
+{
+    for (int i = 0; i < t->c.diagnostics.count; i++)
+        if (diagnostic_info(t->c.diagnostics.list[i].code)->severity == SEVERITY_ERROR)
+            return t->c.diagnostics.list[i].message;
+    return NULL;
+}
+
+/* Writes the faulty text to the file that KERNEL_TEXT names, if it is set. */
+static const char *check_row(struct trial *t, const struct row *row)
+{
+    struct compile_options o = {.script = "S", .class_name = "S", .modifiers = "", .type_parameters = "", .space = "",
+                                .prefix = "F", .file_stem = "S.F", .asset_folder = ""};
+    const char *why = NULL, *file = getenv("KERNEL_TEXT");
+    struct strbuf text;
+    struct plan *p = NULL;
+
+    build(t, row);
+    if (!t->c.diagnostics.errors)
+        passes_run(t->g, NULL);
+    if (!t->c.diagnostics.errors)
+        split_items(t->g);
+    if (!t->c.diagnostics.errors)
+        decompose_graph(t->g);
+    if (!t->c.diagnostics.errors)
+        p = plan_graph(t->g, NULL);
+    if (first_error(t))
+        return first_error(t);
+    strbuf_init(&text, &t->c.arena);
+    csharp_print(&text, &o, p);
+    for (int r = 0; r < 2 && !why; r++)
+        why = simulate(t, p, text.text, text.length, r ? ROUND_ZERO : ROUND_NEAREST);
+    if (why && file) {
+        FILE *f = fopen(file, "w");
+
+        fwrite(text.text, 1, text.length, f);
+        fclose(f);
+    }
+    if (getenv("KERNEL_STEPS"))
+        printf("%3d %s (%s) %s\n", p->step_count, row->op, row->attributes, row->operands);
+    return why;
+}
+
+/* Apart from the loop, so that nothing it counts is at stake when the job is left. */
+static const char *try_row(struct trial *t, const struct row *row, size_t number)
+{
+    context_init(&t->c, NULL);
+    if (setjmp(t->c.escape))
+        return t->c.why;
+    t->g = graph_new(&t->c);
+    t->g->opset = 99;
+    t->random = 0x9E3779B97F4A7C15u + number;
+    return check_row(t, row);
+}
+
+static void check_rows(const struct row *rows, size_t count)
+{
+    int faults = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct trial *t;
+        const char *why;
+
+        if (getenv("KERNEL_ROW") && !strstr(rows[i].op, getenv("KERNEL_ROW")))
+            continue;
+        t = calloc(1, sizeof *t);
+        why = try_row(t, &rows[i], i);
+        if (why) {
+            fprintf(stderr, "%s (%s) %s: %s\n", rows[i].op, rows[i].attributes, rows[i].operands, why);
+            faults++;
+        }
+        context_release(&t->c);
+        free(t);
+    }
+    if (faults)
+        fail_msg("%d of %zu rows", faults, count);
+}
+
+#define ROWS(rows)                                                                                                               \
+    static void check_##rows(void **state)                                                                                       \
+    {                                                                                                                            \
+        (void)state;                                                                                                             \
+        check_rows(rows, sizeof rows / sizeof *rows);                                                                            \
+    }
+
+#endif
