@@ -18,9 +18,10 @@ static struct value *softmax_parts(struct node *n, struct value **inverse)
     int last = node_int(n, "flatten", 0) ? x->shape.axes : axis + 1;
 
     s = make_statistics(n, "SoftmaxStatistics", x, last - axis,
-                   make_axes(n->graph->context, axis, last), 0, false);
+                        make_axes(n->graph->context, axis, last), 0, false);
     *inverse = make_component(n, s, 2);
-    return make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)), make_component(n, s, 1));
+    return make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)),
+                       make_component(n, s, 1));
 }
 
 static struct value *softmax(struct node *n)
@@ -50,7 +51,8 @@ static struct value *normalised_by(struct node *n, struct value *x, struct value
 static struct value *normalised(struct node *n, struct value *x, int count, const int64_t *axes,
                                 float epsilon, bool rms)
 {
-    return normalised_by(n, x, make_statistics(n, "NormStatistics", x, count, axes, epsilon, rms), rms);
+    return normalised_by(n, x, make_statistics(n, "NormStatistics", x, count, axes, epsilon, rms),
+                         rms);
 }
 
 static struct value *scaled(struct node *n, struct value *y, struct value *scale,
@@ -71,7 +73,8 @@ static struct value *instance_norm(struct node *n)
     return scaled(n,
                   normalised(n, x, axes - 2, make_axes(n->graph->context, 2, axes),
                              node_float(n, "epsilon", 1e-5f), false),
-                  make_per_channel(n, n->inputs[1], axes, 1), make_per_channel(n, n->inputs[2], axes, 1));
+                  make_per_channel(n, n->inputs[1], axes, 1),
+                  make_per_channel(n, n->inputs[2], axes, 1));
 }
 
 /* Also the statistics themselves, where they are wanted. */
@@ -107,7 +110,8 @@ static struct value *group_norm(struct node *n)
     s.axes++;
     y = normalised(n, make_reshaped(n, x, &s), s.axes - 2, make_axes(n->graph->context, 2, s.axes),
                    node_float(n, "epsilon", 1e-5f), false);
-    return scaled(n, make_reshaped(n, y, &x->shape), make_per_channel(n, n->inputs[1], x->shape.axes, 1),
+    return scaled(n, make_reshaped(n, y, &x->shape),
+                  make_per_channel(n, n->inputs[1], x->shape.axes, 1),
                   make_per_channel(n, n->inputs[2], x->shape.axes, 1));
 }
 
@@ -192,7 +196,8 @@ static struct value *gemm(struct node *n)
     if (alpha != 1 && !b->constant)
         y = make_binary(n, "Mul", y, make_number(n, alpha));
     if (c && beta != 0)
-        y = make_binary(n, "Add", y, beta == 1 ? c : make_binary(n, "Mul", c, make_number(n, beta)));
+        y = make_binary(n, "Add", y,
+                        beta == 1 ? c : make_binary(n, "Mul", c, make_number(n, beta)));
     return y;
 }
 
@@ -282,7 +287,8 @@ static struct value *log_sum_exp(struct node *n)
     if (x->shape.axes == MAX_AXES || !count)
         return NULL;
     s = make_statistics(n, "SoftmaxStatistics", x, count, list, 0, false);
-    s = make_binary(n, "Sub", make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1)),
+    s = make_binary(n, "Sub",
+                    make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1)),
                     make_unary(n, "Log", make_component(n, s, 2)));
     return make_reshaped(n, s, y);
 }
@@ -314,8 +320,9 @@ static struct value *global_lp_pool(struct node *n)
 
     if (p <= 2)
         return make_binary(n, p == 1 ? "ReduceL1" : "ReduceL2", x, list);
-    sum = make_binary(n, "ReduceSum",
-                      make_binary(n, "Pow", make_unary(n, "Abs", x), make_number(n, (float)p)), list);
+    sum =
+        make_binary(n, "ReduceSum",
+                    make_binary(n, "Pow", make_unary(n, "Abs", x), make_number(n, (float)p)), list);
     return make_binary(n, "Pow", sum, make_number(n, (float)(1 / (double)p)));
 }
 
@@ -348,7 +355,8 @@ static struct value *hardmax(struct node *n)
             break;
         for (int64_t i = 0; i < s.dim[axis]; i++)
             numbers[i] = (float)(digit ? i / 2048 : i % 2048);
-        number = make_per_channel(n, graph_constant_floats(n->graph, "", &line, numbers), s.axes, axis);
+        number =
+            make_per_channel(n, graph_constant_floats(n->graph, "", &line, numbers), s.axes, axis);
         equal = make_binary(n, "Equal", make_component(n, place, digit), number);
         is = is ? make_binary(n, "And", is, equal) : equal;
     }
@@ -357,7 +365,8 @@ static struct value *hardmax(struct node *n)
     return make_reshaped(n, make_inferred(cast), &n->outputs[0]->shape);
 }
 
-/* The columns, then a convolution of one place. Their channels are in the order (group, tap, channel of the group). */
+/* The columns, then a convolution of one place. Their channels are in the order (group, tap,
+ * channel of the group). */
 static bool deform_conv(struct node *n, struct value **out)
 {
     static const int64_t swap[] = {0, 2, 1};
@@ -367,7 +376,8 @@ static bool deform_conv(struct node *n, struct value **out)
     struct node *columns, *conv;
     int axes = w->axes - 2, count;
     int64_t ones[MAX_AXES], zeros[2 * MAX_AXES] = {0}, taps = shape_product(w, 2, w->axes);
-    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count),
+    const int64_t *strides = node_ints(n, "strides", &count),
+                  *dilations = node_ints(n, "dilations", &count),
                   *pads = node_ints(n, "pads", &count);
     struct shape s;
 
@@ -398,7 +408,8 @@ static bool deform_conv(struct node *n, struct value **out)
 static const struct {
     const char *op;
     struct value *(*rewrite)(struct node *n); /* NULL: stays as it is */
-    bool (*rewrite_all)(struct node *n, struct value **out); /* the same for operators of several outputs */
+    bool (*rewrite_all)(struct node *n,
+                        struct value **out); /* the same for operators of several outputs */
 } rows[] = {
     {"AffineGrid", NULL, decompose_affine_grid},
     {"Attention", NULL, decompose_attention},

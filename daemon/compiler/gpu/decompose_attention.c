@@ -1,7 +1,7 @@
 /*
- * Attention and RotaryEmbedding out of products, Softmax and views. Scores that are masked become -65504, which Softmax
- * in 32 bits makes 0; a row that sees nothing is multiplied by 0. Source: onnx.ai/onnx/operators, Attention 24,
- * RotaryEmbedding 23.
+ * Attention and RotaryEmbedding out of products, Softmax and views. Scores that are masked become
+ * -65504, which Softmax in 32 bits makes 0; a row that sees nothing is multiplied by 0. Source:
+ * onnx.ai/onnx/operators, Attention 24, RotaryEmbedding 23.
  */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/attention.h"
@@ -17,7 +17,8 @@ static struct value *by_head(struct node *n, struct value *v, bool flat, int64_t
 
     if (!flat)
         return v;
-    struct shape s = shape_of(4, (const int64_t[]){v->shape.dim[0], v->shape.dim[1], heads, v->shape.dim[2] / heads});
+    struct shape s = shape_of(
+        4, (const int64_t[]){v->shape.dim[0], v->shape.dim[1], heads, v->shape.dim[2] / heads});
     return make_transposed(n, make_reshaped(n, v, &s), 4, perm);
 }
 
@@ -28,7 +29,8 @@ static struct value *cached(struct node *n, int past_slot, struct value *now)
     return parts[0] && shape_count(&parts[0]->shape) ? make_concat(n, 2, 2, parts) : now;
 }
 
-/* What each query can see by its place, for one item: ones and zeros, [queries, total]. false: everything. */
+/* What each query can see by its place, for one item: ones and zeros, [queries, total]. false:
+ * everything. */
 static bool visible(struct node *n, const struct attention *a, struct value **seen, bool *blind)
 {
     struct context *c = n->graph->context;
@@ -84,7 +86,8 @@ static struct value *whole_mask(struct node *n, const struct attention *a)
 
         s.dim[s.axes - 1] = a->total - speaks;
         struct value *parts[] = {
-            mask, graph_constant(n->graph, "", tensor_new(&n->graph->context->arena, TYPE_BOOL, &s, &data))};
+            mask, graph_constant(n->graph, "",
+                                 tensor_new(&n->graph->context->arena, TYPE_BOOL, &s, &data))};
         return make_concat(n, s.axes - 1, 2, parts);
     }
     return make_padded(n, mask, mask->shape.axes - 1, 0, a->total - speaks, masked);
@@ -120,7 +123,8 @@ bool decompose_attention(struct node *n, struct value **out)
     k = make_transposed(n, k, 4, swap);
     struct shape qk = shape_of(4, (const int64_t[]){a.batch, a.heads, a.queries, a.total});
     if (shared > 1) {
-        /* Query heads that share a key head are an axis of their own, along which keys and values broadcast. */
+        /* Query heads that share a key head are an axis of their own, along which keys and values
+         * broadcast. */
         struct shape s =
             shape_of(5, (const int64_t[]){a.batch, a.kv_heads, shared, a.queries, a.size});
 
@@ -133,7 +137,8 @@ bool decompose_attention(struct node *n, struct value **out)
     scores = make_reshaped(n, make_scaled(n, make_binary(n, "MatMul", q, k), a.scale), &qk);
     shown[3] = scores;
     if (a.softcap > 0)
-        scores = make_scaled(n, make_unary(n, "Tanh", make_scaled(n, scores, 1 / a.softcap)), a.softcap);
+        scores =
+            make_scaled(n, make_unary(n, "Tanh", make_scaled(n, scores, 1 / a.softcap)), a.softcap);
     if (a.mode == 1)
         shown[3] = scores;
     mask = whole_mask(n, &a);
@@ -158,7 +163,8 @@ bool decompose_attention(struct node *n, struct value **out)
     if (a.mode == 3)
         shown[3] = scores;
     if (shared > 1) {
-        struct shape s = shape_of(5, (const int64_t[]){a.batch, a.kv_heads, shared, a.queries, a.total});
+        struct shape s =
+            shape_of(5, (const int64_t[]){a.batch, a.kv_heads, shared, a.queries, a.total});
 
         scores = make_reshaped(n, scores, &s);
     }
@@ -186,20 +192,22 @@ bool decompose_rotary(struct node *n, struct value **out)
     if (node_input(n, 3) && !ids)
         return false;
     /* [batch, length, heads, size] or [batch, heads, length, size] */
-    struct shape s = r.flat ? shape_of(4, (const int64_t[]){r.batch, r.length, r.heads, r.size}) : x->shape;
+    struct shape s =
+        r.flat ? shape_of(4, (const int64_t[]){r.batch, r.length, r.heads, r.size}) : x->shape;
     struct value *four = make_reshaped(n, x, &s);
     last = 3;
     for (int i = 0; i < 2; i++) {
         struct value *f = n->inputs[i + 1];
 
         if (ids) {
-            struct shape by_place = shape_of(3, (const int64_t[]){r.batch, r.length, r.rotated / 2});
+            struct shape by_place =
+                shape_of(3, (const int64_t[]){r.batch, r.length, r.rotated / 2});
 
             f = make_reshaped(n, make_gathered(n, f, 0, r.batch * r.length, ids), &by_place);
         }
-        struct shape wide = r.flat
-                                ? shape_of(4, (const int64_t[]){f->shape.dim[0], r.length, 1, r.rotated / 2})
-                                : shape_of(4, (const int64_t[]){f->shape.dim[0], 1, r.length, r.rotated / 2});
+        struct shape wide =
+            r.flat ? shape_of(4, (const int64_t[]){f->shape.dim[0], r.length, 1, r.rotated / 2})
+                   : shape_of(4, (const int64_t[]){f->shape.dim[0], 1, r.length, r.rotated / 2});
         if (r.interleaved) {
             wide.axes = 5;
             wide.dim[4] = 1;

@@ -1,4 +1,5 @@
-/* Einsum as products, sums and transpositions, two operands at a time from the left; Det by its minors. */
+/* Einsum as products, sums and transpositions, two operands at a time from the left; Det by its
+ * minors. */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/einsum.h"
 #include <string.h>
@@ -42,7 +43,8 @@ static void arrange(struct node *n, struct labelled *a, const int *label)
     memcpy(a->label, label, (size_t)a->axes * sizeof *label);
 }
 
-/* A label that stands at two axes: they become one axis, of which every (n + 1)th element is on the diagonal. */
+/* A label that stands at two axes: they become one axis, of which every (n + 1)th element is on the
+ * diagonal. */
 static void take_diagonal(struct node *n, struct labelled *a, int first, int second)
 {
     struct graph *g = n->graph;
@@ -58,11 +60,11 @@ static void take_diagonal(struct node *n, struct labelled *a, int first, int sec
     struct shape merged = a->v->shape;
     merged.axes--;
     merged.dim[merged.axes - 1] = extent * extent;
-    struct value *inputs[] = {
-        make_reshaped(n, a->v, &merged), graph_constant_ints(g, "", 1, (const int64_t[]){0}),
-        graph_constant_ints(g, "", 1, (const int64_t[]){extent * extent}),
-        graph_constant_ints(g, "", 1, (const int64_t[]){merged.axes - 1}),
-        graph_constant_ints(g, "", 1, (const int64_t[]){extent + 1})};
+    struct value *inputs[] = {make_reshaped(n, a->v, &merged),
+                              graph_constant_ints(g, "", 1, (const int64_t[]){0}),
+                              graph_constant_ints(g, "", 1, (const int64_t[]){extent * extent}),
+                              graph_constant_ints(g, "", 1, (const int64_t[]){merged.axes - 1}),
+                              graph_constant_ints(g, "", 1, (const int64_t[]){extent + 1})};
     a->v = make_inferred(make_node(n, "Slice", 5, inputs));
     int label = a->label[first];
     drop_axis(a, second);
@@ -88,7 +90,8 @@ static void sum_axes(struct node *n, struct labelled *a, const bool *summed)
         drop_axis(a, (int)axes[count]);
 }
 
-/* An operand without axes of length 1, with each label once, and without labels that nobody else has. */
+/* An operand without axes of length 1, with each label once, and without labels that nobody else
+ * has. */
 static void prepare(struct node *n, const struct einsum *e, struct labelled *a, const int *uses)
 {
     bool summed[MAX_AXES] = {false};
@@ -114,8 +117,8 @@ static void prepare(struct node *n, const struct einsum *e, struct labelled *a, 
     sum_axes(n, a, summed);
 }
 
-static bool join_by_product(struct node *n, const struct einsum *e, struct labelled *a, struct labelled *b,
-                            const bool *summed_label)
+static bool join_by_product(struct node *n, const struct einsum *e, struct labelled *a,
+                            struct labelled *b, const bool *summed_label)
 {
     struct labelled both = *a;
     bool summed[MAX_AXES] = {false};
@@ -157,8 +160,10 @@ static int64_t merged_extent(const struct einsum *e, const int *label, int count
     return product;
 }
 
-/* a becomes a with b: uses counts, for each label, the output and the operands that still have it, these two included. */
-static bool contract(struct node *n, const struct einsum *e, struct labelled *a, struct labelled *b, const int *uses)
+/* a becomes a with b: uses counts, for each label, the output and the operands that still have it,
+ * these two included. */
+static bool contract(struct node *n, const struct einsum *e, struct labelled *a, struct labelled *b,
+                     const int *uses)
 {
     int batch[MAX_AXES], left[MAX_AXES], right[MAX_AXES], sum[MAX_AXES], order[MAX_AXES];
     int batches = 0, lefts = 0, rights = 0, sums = 0;
@@ -260,8 +265,8 @@ bool decompose_einsum(struct node *n, struct value **out)
 enum { LARGEST_DET = 6 };
 
 /*
- * Minors of the last rows, each of as many columns (a set of bits): expanded along their first row they are made from
- * those of one row less, and each is computed once.
+ * Minors of the last rows, each of as many columns (a set of bits): expanded along their first row
+ * they are made from those of one row less, and each is computed once.
  */
 bool decompose_det(struct node *n, struct value **out)
 {
@@ -282,7 +287,8 @@ bool decompose_det(struct node *n, struct value **out)
             if (!(set >> column & 1))
                 continue;
             minor = minors[set & ~(1 << column)];
-            element = make_sliced(n, make_sliced(n, x, axes - 2, row, row + 1), axes - 1, column, column + 1);
+            element = make_sliced(n, make_sliced(n, x, axes - 2, row, row + 1), axes - 1, column,
+                                  column + 1);
             element = minor ? make_binary(n, "Mul", element, minor) : element;
             sum = !sum ? element : make_binary(n, sign % 2 ? "Sub" : "Add", sum, element);
             sign++;

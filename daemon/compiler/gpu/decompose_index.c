@@ -1,7 +1,7 @@
 /*
- * Operators that only move elements, by indices that are known: which element goes where is found by evaluating the
- * operator over numbered elements, and becomes one Gather. Those that add up what meets at one place gather all that
- * meets, and reduce it.
+ * Operators that only move elements, by indices that are known: which element goes where is found
+ * by evaluating the operator over numbered elements, and becomes one Gather. Those that add up what
+ * meets at one place gather all that meets, and reduce it.
  */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/gather.h"
@@ -10,13 +10,14 @@
 
 enum { MOST_NUMBERED = 1 << 24 }; /* float32 counts to here */
 
-/* Operand slots whose elements may stand in the output, -1: none. Where neither does, there is 0. */
+/* Operand slots whose elements may stand in the output, -1: none. Where neither does, there is 0.
+ */
 static const struct {
     const char *op;
     int slot[2];
 } movers[] = {
-    {"CenterCropPad", {0, -1}}, {"Compress", {0, -1}},   {"GatherElements", {0, -1}},
-    {"GatherND", {0, -1}},      {"MaxUnpool", {0, -1}},  {"OneHot", {2, -1}},
+    {"CenterCropPad", {0, -1}},   {"Compress", {0, -1}},       {"GatherElements", {0, -1}},
+    {"GatherND", {0, -1}},        {"MaxUnpool", {0, -1}},      {"OneHot", {2, -1}},
     {"ReverseSequence", {0, -1}}, {"ScatterElements", {0, 2}}, {"ScatterND", {0, 2}},
     {"TensorScatter", {0, 1}},
 };
@@ -24,9 +25,11 @@ static const struct {
 struct map {
     int count; /* sources */
     struct value *source[2];
-    const double *number; /* for each element of the output: 1 + its place in the sources one after the other, 0: none */
-    int64_t lead, inner, middle[2], out; /* the output is [lead, out, inner], a source [lead, middle, inner] */
-    int64_t *indices;                    /* of the middle: 1 + place among the middles of the sources, 0: none */
+    const double *number; /* for each element of the output: 1 + its place in the sources one after
+                             the other, 0: none */
+    int64_t lead, inner, middle[2],
+        out;          /* the output is [lead, out, inner], a source [lead, middle, inner] */
+    int64_t *indices; /* of the middle: 1 + place among the middles of the sources, 0: none */
     bool fills;
 };
 
@@ -113,9 +116,9 @@ static void factorise(struct map *m, const struct shape *y)
         bool same = true;
 
         for (int s = 0; s < m->count; s++)
-            same = same && a < m->source[s]->shape.axes &&
-                   m->source[s]->shape.dim[a] == y->dim[a] &&
-                   shape_count(&m->source[s]->shape) % (lead[leads - 1] * y->dim[a] * m->inner) == 0;
+            same =
+                same && a < m->source[s]->shape.axes && m->source[s]->shape.dim[a] == y->dim[a] &&
+                shape_count(&m->source[s]->shape) % (lead[leads - 1] * y->dim[a] * m->inner) == 0;
         if (!same)
             break;
         lead[leads] = lead[leads - 1] * y->dim[a];
@@ -173,14 +176,15 @@ bool decompose_moved(struct node *n, struct value **out)
             all = make_padded(n, all, 1, 1, 0, 0);
         for (int64_t i = 0; i < m.out; i++)
             m.indices[i] -= !m.fills;
-        out[0] = make_reshaped(n, make_gathered(n, all, 1, m.out, m.indices), &n->outputs[0]->shape);
+        out[0] =
+            make_reshaped(n, make_gathered(n, all, 1, m.out, m.indices), &n->outputs[0]->shape);
     }
     arena_free(scratch);
     return good;
 }
 
-/* Updates that meet are joined with what is there: for each place all of them (and neutral ones up to the most that
- * meet anywhere) side by side. */
+/* Updates that meet are joined with what is there: for each place all of them (and neutral ones up
+ * to the most that meet anywhere) side by side. */
 bool decompose_scatter(struct node *n, struct value **out)
 {
     static const struct {
@@ -236,8 +240,10 @@ bool decompose_col2im(struct node *n, struct value **out)
 {
     struct context *c = n->graph->context;
     int axes, count;
-    const int64_t *image = node_constant_ints(n, 1, &axes), *block = node_constant_ints(n, 2, &count);
-    const int64_t *strides = node_ints(n, "strides", &count), *dilations = node_ints(n, "dilations", &count);
+    const int64_t *image = node_constant_ints(n, 1, &axes),
+                  *block = node_constant_ints(n, 2, &count);
+    const int64_t *strides = node_ints(n, "strides", &count),
+                  *dilations = node_ints(n, "dilations", &count);
     const int64_t *pads = node_ints(n, "pads", &count);
     const struct shape *x = &n->inputs[0]->shape;
     struct shape places = {.axes = 2}, filter = {.axes = 2};

@@ -1,7 +1,7 @@
 /*
- * LSTM, GRU and RNN, unrolled. What comes from the input is one product for all times; then each time takes one
- * product of the state, in which all gates and both directions are columns, and one step that makes the next state of
- * them. Source: onnx.ai/onnx/operators, LSTM 22, GRU 22, RNN 22.
+ * LSTM, GRU and RNN, unrolled. What comes from the input is one product for all times; then each
+ * time takes one product of the state, in which all gates and both directions are columns, and one
+ * step that makes the next state of them. Source: onnx.ai/onnx/operators, LSTM 22, GRU 22, RNN 22.
  */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/recurrent.h"
@@ -14,8 +14,8 @@ struct unrolled {
     struct node *n;
     struct recurrent r;
     int64_t directions;
-    struct value *input;     /* [steps, directions, batch, gates * hidden]: products and biases of it */
-    struct value *recurrent; /* [directions, hidden, gates * hidden] */
+    struct value *input; /* [steps, directions, batch, gates * hidden]: products and biases of it */
+    struct value *recurrent;  /* [directions, hidden, gates * hidden] */
     struct value *state_bias; /* GRU, [directions, 1, hidden] of the candidate's state; else NULL */
     struct value *peephole[3];
     const int64_t *lengths; /* of each sequence, or NULL */
@@ -32,7 +32,8 @@ static struct value *gate(struct unrolled *u, struct value *v, int number)
     return columns(u, v, number * u->r.hidden, (number + 1) * u->r.hidden);
 }
 
-static struct value *with_floats(struct unrolled *u, const char *op, struct value *x, double alpha, double beta)
+static struct value *with_floats(struct unrolled *u, const char *op, struct value *x, double alpha,
+                                 double beta)
 {
     struct node *r = make_node(u->n, op, 1, &x);
 
@@ -41,7 +42,8 @@ static struct value *with_floats(struct unrolled *u, const char *op, struct valu
     return make_inferred(r);
 }
 
-static struct value *one_activation(struct unrolled *u, const struct recurrent_activation *a, struct value *x)
+static struct value *one_activation(struct unrolled *u, const struct recurrent_activation *a,
+                                    struct value *x)
 {
     struct node *n = u->n;
 
@@ -74,7 +76,8 @@ static struct value *one_activation(struct unrolled *u, const struct recurrent_a
     BUG(n->graph->context, "an activation that is not in the table");
 }
 
-static bool same_activation(const struct recurrent_activation *a, const struct recurrent_activation *b)
+static bool same_activation(const struct recurrent_activation *a,
+                            const struct recurrent_activation *b)
 {
     return a->function == b->function && a->alpha == b->alpha && a->beta == b->beta;
 }
@@ -86,7 +89,8 @@ static struct value *activated(struct unrolled *u, int f, struct value *x)
     struct value *parts[2];
 
     if (isfinite(u->r.clip)) {
-        struct value *three[] = {x, make_number(n, (float)-u->r.clip), make_number(n, (float)u->r.clip)};
+        struct value *three[] = {x, make_number(n, (float)-u->r.clip),
+                                 make_number(n, (float)u->r.clip)};
 
         x = make_inferred(make_node(n, "Clip", 3, three));
     }
@@ -121,7 +125,8 @@ static struct value *rest_of(struct unrolled *u, struct value *a)
     return make_binary(u->n, "Sub", make_number(u->n, 1), a);
 }
 
-/* The next h from x's part [directions, batch, gates * hidden]; h and c are NULL where they are zero. */
+/* The next h from x's part [directions, batch, gates * hidden]; h and c are NULL where they are
+ * zero. */
 static struct value *next_rnn(struct unrolled *u, struct value *x, struct value *h)
 {
     return activated(u, 0, plus(u, h ? product(u, h, 0, u->r.hidden) : NULL, x));
@@ -143,7 +148,8 @@ static struct value *next_gru(struct unrolled *u, struct value *x, struct value 
         all = make_stored(u->n, activated(u, 0, all));
         z = gate(u, all, 0);
         reset = gate(u, all, 1);
-        seen = plus(u, h ? product(u, times(u, reset, h), 2 * hidden, 3 * hidden) : NULL, u->state_bias);
+        seen = plus(u, h ? product(u, times(u, reset, h), 2 * hidden, 3 * hidden) : NULL,
+                    u->state_bias);
     }
     candidate = activated(u, 1, plus(u, seen, gate(u, x, 2)));
     candidate = times(u, rest_of(u, z), candidate);
@@ -151,7 +157,8 @@ static struct value *next_gru(struct unrolled *u, struct value *x, struct value 
 }
 
 /* [2 * directions, batch, hidden]: the next cells, then the next h. */
-static struct value *next_lstm(struct unrolled *u, struct value *x, struct value *h, struct value *c)
+static struct value *next_lstm(struct unrolled *u, struct value *x, struct value *h,
+                               struct value *c)
 {
     enum { I, O, F, C };
     struct value *all = make_stored(u->n, plus(u, h ? product(u, h, 0, 4 * u->r.hidden) : NULL, x));
@@ -210,7 +217,8 @@ static struct value *running(struct unrolled *u, int64_t i, int64_t copies)
     if (!u->lengths)
         return NULL;
     for (int64_t k = 0; k < t->count; k++) {
-        bool runs = time_of(u, (int)(k / u->r.batch % u->directions), i) < u->lengths[k % u->r.batch];
+        bool runs =
+            time_of(u, (int)(k / u->r.batch % u->directions), i) < u->lengths[k % u->r.batch];
 
         ((uint8_t *)data)[k] = runs;
         all = all && runs;
@@ -254,15 +262,18 @@ static void read_weights(struct unrolled *u)
     if (u->r.batch_first)
         x = make_transposed(n, x, 3, order);
     struct shape s = shape_of(4, (const int64_t[]){u->r.steps, 1, u->r.batch, u->r.input});
-    u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s), make_transposed(n, n->inputs[1], 3, swap));
+    u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s),
+                           make_transposed(n, n->inputs[1], 3, swap));
     u->recurrent = make_transposed(n, n->inputs[2], 3, swap);
     if (bias) {
-        struct value *of_input = make_sliced(n, bias, 1, 0, rows), *of_state = make_sliced(n, bias, 1, rows, 2 * rows);
+        struct value *of_input = make_sliced(n, bias, 1, 0, rows),
+                     *of_state = make_sliced(n, bias, 1, rows, 2 * rows);
 
         s = shape_of(3, (const int64_t[]){d, 1, rows});
         of_input = make_reshaped(n, of_input, &s);
         of_state = make_reshaped(n, of_state, &s);
-        /* Where the reset gate multiplies the state's part, its bias is inside; else all biases add up. */
+        /* Where the reset gate multiplies the state's part, its bias is inside; else all biases add
+         * up. */
         if (u->r.kind == RECURRENT_GRU && u->r.linear_before_reset) {
             u->state_bias = gate(u, of_state, 2);
             of_state = make_padded(n, columns(u, of_state, 0, 2 * hidden), 2, 0, hidden, 0);
@@ -272,7 +283,8 @@ static void read_weights(struct unrolled *u)
     u->input = make_stored(n, u->input);
     s = shape_of(3, (const int64_t[]){d, 1, hidden});
     for (int i = 0; peephole && i < 3; i++)
-        u->peephole[i] = make_reshaped(n, make_sliced(n, peephole, 1, i * hidden, (i + 1) * hidden), &s);
+        u->peephole[i] =
+            make_reshaped(n, make_sliced(n, peephole, 1, i * hidden, (i + 1) * hidden), &s);
 }
 
 bool decompose_recurrent(struct node *n, struct value **out)
@@ -318,10 +330,12 @@ bool decompose_recurrent(struct node *n, struct value **out)
                 next = make_where(n, mask, next, h ? h : zero);
             h = make_stored(n, next);
         }
-        /* What is shown of a sequence that has ended, or of a reversed one that has not begun, is zero. */
+        /* What is shown of a sequence that has ended, or of a reversed one that has not begun, is
+         * zero. */
         seen = (mask = running(&u, i, 1)) != NULL ? make_where(n, mask, h, make_number(n, 0)) : h;
         for (int k = 0; k < d; k++)
-            shown[k * steps + time_of(&u, k, i)] = make_reshaped(n, make_sliced(n, seen, 0, k, k + 1), &four);
+            shown[k * steps + time_of(&u, k, i)] =
+                make_reshaped(n, make_sliced(n, seen, 0, k, k + 1), &four);
     }
     if (n->outputs[0] && (n->outputs[0]->reader_count || n->outputs[0]->output_count)) {
         struct value *y[2];

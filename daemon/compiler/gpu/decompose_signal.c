@@ -1,6 +1,6 @@
 /*
- * Linear operators whose matrix is known: it is what they make of the unit vectors, and they become one product. And
- * running sums, which over long axes are taken in two levels.
+ * Linear operators whose matrix is known: it is what they make of the unit vectors, and they become
+ * one product. And running sums, which over long axes are taken in two levels.
  */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/operator.h"
@@ -25,8 +25,8 @@ static struct value *units(struct node *n, int64_t count, const struct shape *s)
 static void copy_attributes(struct node *to, const struct node *from)
 {
     for (int i = 0; i < from->attribute_count; i++)
-        APPEND(&to->graph->context->arena, to->attributes, to->attribute_count, to->attribute_room) =
-            from->attributes[i];
+        APPEND(&to->graph->context->arena, to->attributes, to->attribute_count,
+               to->attribute_room) = from->attributes[i];
 }
 
 bool decompose_dft(struct node *n, struct value **out)
@@ -35,10 +35,12 @@ bool decompose_dft(struct node *n, struct value **out)
     int axes = x->shape.axes, count;
     const int64_t *given = node_input(n, 2) ? node_constant_ints(n, 2, &count) : NULL;
     int axis = shape_axis(&x->shape, given ? given[0] : -2);
-    int64_t parts = x->shape.dim[axes - 1], from = x->shape.dim[axis] * parts, perm[MAX_AXES], inverse[MAX_AXES];
+    int64_t parts = x->shape.dim[axes - 1], from = x->shape.dim[axis] * parts, perm[MAX_AXES],
+            inverse[MAX_AXES];
     int64_t out_length = y->shape.dim[axis], out_parts = y->shape.dim[axes - 1];
 
-    if (axis < 0 || (given && count != 1) || from > 8192 || from * out_length * out_parts > LARGEST_MATRIX)
+    if (axis < 0 || (given && count != 1) || from > 8192 ||
+        from * out_length * out_parts > LARGEST_MATRIX)
         return false;
     /* The matrix: the transform of unit vectors [from, length, parts]. */
     struct shape line = shape_of(2, (const int64_t[]){x->shape.dim[axis], parts});
@@ -74,8 +76,9 @@ static int64_t common_divisor(int64_t a, int64_t b)
 }
 
 /*
- * A convolution along the signal, one filter a bin and part. What steps and frames have in common is its channels: with
- * frames of 400 every 160, 80 samples are one place of 80 channels, and a frame is five places.
+ * A convolution along the signal, one filter a bin and part. What steps and frames have in common
+ * is its channels: with frames of 400 every 160, 80 samples are one place of 80 channels, and a
+ * frame is five places.
  */
 bool decompose_stft(struct node *n, struct value **out)
 {
@@ -84,7 +87,8 @@ bool decompose_stft(struct node *n, struct value **out)
     int count;
     const int64_t *step = node_constant_ints(n, 1, &count);
     const int64_t *length = node_input(n, 3) ? node_constant_ints(n, 3, &count) : NULL;
-    int64_t parts = x->shape.axes == 3 ? x->shape.dim[2] : 1, samples = x->shape.dim[1], frame, channels;
+    int64_t parts = x->shape.axes == 3 ? x->shape.dim[2] : 1, samples = x->shape.dim[1], frame,
+            channels;
     int64_t bins = y->shape.dim[2] * 2;
 
     if (!step || (window && !window->constant) || (node_input(n, 3) && !length))
@@ -141,7 +145,8 @@ bool decompose_affine_grid(struct node *n, struct value **out)
     struct value *turned = make_transposed(n, make_sliced(n, theta, 2, 0, axes), 3, swap);
     s = shape_of(3, (const int64_t[]){batch, 1, axes});
     struct value *shift = make_reshaped(n, make_sliced(n, theta, 2, axes, axes + 1), &s);
-    out[0] = make_reshaped(n, make_binary(n, "Add", make_binary(n, "MatMul", places, turned), shift), &y->shape);
+    out[0] = make_reshaped(
+        n, make_binary(n, "Add", make_binary(n, "MatMul", places, turned), shift), &y->shape);
     return true;
 }
 
@@ -171,8 +176,9 @@ bool decompose_cumulative(struct node *n, struct value **out)
     v = make_reshaped(n, v, &split);
     for (int level = 0; level < 2; level++) {
         int64_t along = level ? axis : axis + 1;
-        struct value *both[] = {level ? make_reduced(n, product ? "ReduceProd" : "ReduceSum", v, axis + 1) : v,
-                                graph_constant_ints(n->graph, "", 1, &along)};
+        struct value *both[] = {
+            level ? make_reduced(n, product ? "ReduceProd" : "ReduceSum", v, axis + 1) : v,
+            graph_constant_ints(n->graph, "", 1, &along)};
         struct node *r = make_node(n, n->op->name, 2, both);
 
         node_set_int(r, "reverse", reverse);

@@ -1,8 +1,8 @@
 #ifndef COMPILER_MAKE_H
 #define COMPILER_MAKE_H
 /*
- * Nodes that decompositions put in the place of another: each is a part of the layer `n`, is inferred at once, and is
- * given back as its first output. Over constants they are recipes.
+ * Nodes that decompositions put in the place of another: each is a part of the layer `n`, is
+ * inferred at once, and is given back as its first output. Over constants they are recipes.
  */
 #include "daemon/compiler/graph/graph.h"
 
@@ -23,29 +23,34 @@ struct value *make_transposed(struct node *n, struct value *v, int count, const 
 struct value *make_sliced(struct node *n, struct value *v, int axis, int64_t from, int64_t to);
 struct value *make_concat(struct node *n, int axis, int count, struct value *const *parts);
 /* before zeros (or fill) in front of axis and after behind it. */
-struct value *make_padded(struct node *n, struct value *v, int axis, int64_t before, int64_t after, float fill);
+struct value *make_padded(struct node *n, struct value *v, int axis, int64_t before, int64_t after,
+                          float fill);
 /* Element indices[i] along axis. */
-struct value *make_gathered(struct node *n, struct value *v, int axis, int64_t count, const int64_t *indices);
+struct value *make_gathered(struct node *n, struct value *v, int axis, int64_t count,
+                            const int64_t *indices);
 /* A reduction along one axis, which stays with length 1. */
 struct value *make_reduced(struct node *n, const char *op, struct value *v, int axis);
 /* A value of one entry a channel, so that it broadcasts along axis of a value with so many axes. */
 struct value *make_per_channel(struct node *n, struct value *v, int axes, int axis);
 /* Element index of the last axis of statistics. */
 struct value *make_component(struct node *n, struct value *statistics, int index);
-struct value *make_statistics(struct node *n, const char *op, struct value *x, int count, const int64_t *axes,
-                              float epsilon, bool rms);
-/* v in a texture of its own: what reads it again and again, or from step to step, shall not compute it again. */
+struct value *make_statistics(struct node *n, const char *op, struct value *x, int count,
+                              const int64_t *axes, float epsilon, bool rms);
+/* v in a texture of its own: what reads it again and again, or from step to step, shall not compute
+ * it again. */
 struct value *make_stored(struct node *n, struct value *v);
 /* from … to - 1, in the job's arena. */
 int64_t *make_axes(struct context *c, int from, int to);
 
-/* ---- decompositions of several outputs or of a family of their own: out[i] for each wanted output; false: it stays ---- */
+/* ---- decompositions of several outputs or of a family of their own: out[i] for each wanted
+ * output; false: it stays ---- */
 bool decompose_attention(struct node *n, struct value **out);
 bool decompose_rotary(struct node *n, struct value **out);
 bool decompose_recurrent(struct node *n, struct value **out);
 bool decompose_einsum(struct node *n, struct value **out);
 bool decompose_det(struct node *n, struct value **out);
-bool decompose_moved(struct node *n, struct value **out); /* elements of one input, by constant indices */
+bool decompose_moved(struct node *n,
+                     struct value **out); /* elements of one input, by constant indices */
 bool decompose_scatter(struct node *n, struct value **out);
 bool decompose_col2im(struct node *n, struct value **out);
 bool decompose_dft(struct node *n, struct value **out);

@@ -267,6 +267,163 @@ static enum verdict keeps_length(struct batch *b, struct node *n)
     return first_operand(b, n);
 }
 
+/* The operands in slots (a set of bits) have the batch along axis 0, if they have it at all; the
+ * others are parameters. */
+static enum verdict carried(struct batch *b, struct node *n, unsigned slots)
+{
+    for (int i = 0; i < n->input_count; i++) {
+        struct value *v = n->inputs[i];
+
+        if (!v)
+            continue;
+        if (!(slots >> i & 1)) {
+            if (is_batched(b, v))
+                return MIXES;
+            continue;
+        }
+        if (is_batched(b, v) || v->shape.axes < 1 || v->shape.dim[0] != b->items)
+            continue;
+        if (!v->constant || !equal_items(b, v))
+            return UNSURE;
+        first_item(n, i);
+    }
+    return KEEPS;
+}
+
+static enum verdict all_carried(struct batch *b, struct node *n)
+{
+    return carried(b, n, ~0u);
+}
+
+/* Data, indices and updates along an axis. */
+static enum verdict carried_along(struct batch *b, struct node *n)
+{
+    return shape_axis(&n->inputs[0]->shape, node_int(n, "axis", 0)) == 0 ? MIXES : carried(b, n, 7);
+}
+
+/* Weights and bias of a convolution with offsets and a mask. */
+static enum verdict deform_conv(struct batch *b, struct node *n)
+{
+    return carried(b, n, 1 | 4 | 16);
+}
+
+/* Queries, keys, values, and what is cached; the mask broadcasts to [batch, heads, queries, keys].
+ */
+static enum verdict attention(struct batch *b, struct node *n)
+{
+    struct value *mask = node_input(n, 3);
+
+    if (mask && mask->shape.axes < 4)
+        return is_batched(b, mask) ? MIXES : carried(b, n, 1 | 2 | 4 | 16 | 32 | 64);
+    return carried(b, n, 127);
+}
+
+/* Cosines and sines of a place in a table are no items. */
+static enum verdict rotary(struct batch *b, struct node *n)
+{
+    return carried(b, n, node_input(n, 3) ? 1 | 8 : 7);
+}
+
+static enum verdict recurrent(struct batch *b, struct node *n)
+{
+    return node_int(n, "layout", 0) ? carried(b, n, 1 | 16 | 32 | 64) : MIXES;
+}
+
+/* The matrices are those of the last two axes. */
+static enum verdict matrices(struct batch *b, struct node *n)
+{
+    return n->inputs[0]->shape.axes < 3 ? MIXES : first_operand(b, n);
+}
+
+static enum verdict gather_nd(struct batch *b, struct node *n)
+{
+    return node_int(n, "batch_dims", 0) ? carried(b, n, 3) : UNSURE;
+}
+
+static enum verdict tensor_scatter(struct batch *b, struct node *n)
+{
+    return carried(b, n, 7);
+}
+
+static enum verdict reverse_sequence(struct batch *b, struct node *n)
+{
+    return node_int(n, "batch_axis", 1) == 0 ? carried(b, n, 3) : MIXES;
+}
+
+/* The axis is constant input slot. */
+static enum verdict axis_input(struct batch *b, struct node *n, int slot, int64_t otherwise)
+{
+    int count;
+    const int64_t *axis = node_input(n, slot) ? node_constant_ints(n, slot, &count) : NULL;
+
+    if (node_input(n, slot) && !axis)
+        return UNSURE;
+    return shape_axis(&n->inputs[0]->shape, axis ? axis[0] : otherwise) == 0 ? MIXES
+                                                                             : first_operand(b, n);
+}
+
+static enum verdict cumulative(struct batch *b, struct node *n)
+{
+    return axis_input(b, n, 1, 0);
+}
+
+static enum verdict dft(struct batch *b, struct node *n)
+{
+    return axis_input(b, n, 2, -2);
+}
+
+/* Numbers in constant input slot that say an extent for each axis: axis 0 is one item's. */
+static enum verdict extents(struct batch *b, struct node *n, int slot)
+{
+    int count;
+    const int64_t *given = node_constant_ints(n, slot, &count);
+    int64_t one[MAX_AXES];
+
+    if (!given || !count || count > MAX_AXES)
+        return UNSURE;
+    memcpy(one, given, (size_t)count * sizeof *one);
+    if (one[0] != b->items)
+        return MIXES;
+    one[0] = 1;
+    node_set_input(n, slot, graph_constant_ints(n->graph, "", count, one));
+    return first_operand(b, n);
+}
+
+static enum verdict affine_grid(struct batch *b, struct node *n)
+{
+    return extents(b, n, 1);
+}
+
+static enum verdict crop(struct batch *b, struct node *n)
+{
+    int count;
+    const int64_t *axes = node_ints(n, "axes", &count);
+
+    if (!axes)
+        return extents(b, n, 1);
+    for (int i = 0; i < count; i++)
+        if (shape_axis(&n->inputs[0]->shape, axes[i]) == 0)
+            return UNSURE;
+    return first_operand(b, n);
+}
+
+static enum verdict resize(struct batch *b, struct node *n)
+{
+    struct value *sizes = node_input(n, 3);
+
+    if (n->outputs[0]->shape.dim[0] != b->items)
+        return MIXES;
+    if (sizes && sizes->shape.axes == 1 && sizes->shape.dim[0] && !node_find(n, "axes"))
+        return extents(b, n, 3);
+    return first_operand(b, n);
+}
+
+/* Along an axis that is not the first; flattened, items would meet. */
+static enum verdict compress(struct batch *b, struct node *n)
+{
+    return node_find(n, "axis") ? along_axis(b, n, 0) : MIXES;
+}
+
 static enum verdict einsum(struct batch *b, struct node *n)
 {
     const char *text = node_string(n, "equation", ""), *arrow = strstr(text, "->");
@@ -306,31 +463,43 @@ static const struct {
     const char *op;
     enum verdict (*rule)(struct batch *b, struct node *n);
 } rules[] = {
+    {"AffineGrid", affine_grid},
     {"ArgMax", first_axis},
     {"ArgMin", first_axis},
+    {"Attention", attention},
     {"AveragePool", first_operand},
     {"BatchNormalization", first_operand},
-    {"CenterCropPad", keeps_length},
+    {"CenterCropPad", crop},
+    {"Col2Im", first_operand},
+    {"Compress", compress},
     {"Concat", concat},
     {"Conv", first_operand},
     {"ConvTranspose", first_operand},
-    {"CumProd", first_operand},
-    {"CumSum", first_operand},
+    {"CumProd", cumulative},
+    {"CumSum", cumulative},
+    {"DFT", dft},
+    {"DeformConv", deform_conv},
     {"DepthToSpace", first_operand},
+    {"Det", matrices},
     {"Dropout", first_operand},
     {"Einsum", einsum},
     {"Expand", expand},
     {"Flatten", flatten},
+    {"GRU", recurrent},
     {"Gather", first_axis},
+    {"GatherElements", carried_along},
+    {"GatherND", gather_nd},
+    {"Gemm", gemm},
     {"GlobalAveragePool", first_operand},
     {"GlobalLpPool", first_operand},
     {"GlobalMaxPool", first_operand},
-    {"Gemm", gemm},
+    {"GridSample", all_carried},
     {"GroupNormalization", first_operand},
     {"Hardmax", last_axis},
     {"Identity", first_operand},
     {"InstanceNormalization", first_operand},
     {"LRN", first_operand},
+    {"LSTM", recurrent},
     {"LayerNormalization", last_axis},
     {"LogSoftmax", last_axis},
     {"LpNormalization", last_axis},
@@ -340,6 +509,7 @@ static const struct {
     {"MeanVarianceNormalization", listed_axes},
     {"Pad", keeps_length},
     {"RMSNormalization", last_axis},
+    {"RNN", recurrent},
     {"ReduceL1", reduction},
     {"ReduceL2", reduction},
     {"ReduceLogSum", reduction},
@@ -351,14 +521,20 @@ static const struct {
     {"ReduceSum", reduction},
     {"ReduceSumSquare", reduction},
     {"Reshape", reshape},
-    {"Resize", keeps_length},
+    {"Resize", resize},
+    {"ReverseSequence", reverse_sequence},
+    {"RotaryEmbedding", rotary},
+    {"STFT", first_operand},
+    {"ScatterElements", carried_along},
     {"Slice", keeps_length},
     {"Softmax", last_axis},
     {"SpaceToDepth", first_operand},
     {"Split", first_axis},
     {"Squeeze", squeeze},
+    {"TensorScatter", tensor_scatter},
     {"Tile", keeps_length},
     {"Transpose", transpose},
+    {"Trilu", matrices},
     {"Unsqueeze", squeeze},
 };
 

@@ -1,6 +1,6 @@
 /*
- * Where along an axis the greatest or least element is: ArgMax and ArgMin, and the Choice that Hardmax becomes. Source:
- * onnx.ai/onnx/operators, ArgMax 13.
+ * Where along an axis the greatest or least element is: ArgMax and ArgMin, and the Choice that
+ * Hardmax becomes. Source: onnx.ai/onnx/operators, ArgMax 13.
  */
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
@@ -21,8 +21,8 @@ static void choice_read(const struct node *n, struct choice *c)
 }
 
 /* best and place as they are after one more element. */
-static void consider(struct kernel *k, const struct choice *c, const char *best, const char *place, const char *text,
-                     const struct index *at)
+static void consider(struct kernel *k, const struct choice *c, const char *best, const char *place,
+                     const char *text, const struct index *at)
 {
     const char *v = kernel_local(k, "v", text);
     struct strbuf number;
@@ -30,13 +30,16 @@ static void consider(struct kernel *k, const struct choice *c, const char *best,
     strbuf_init(&number, k->arena);
     index_print(&number, at, true);
     kernel_line(k, "%s = %s %s %s ? (float)%s : %s;", place, v,
-                c->least ? c->last ? "<=" : "<" : c->last ? ">=" : ">", best, number.text, place);
+                c->least  ? c->last ? "<=" : "<"
+                : c->last ? ">="
+                          : ">",
+                best, number.text, place);
     kernel_line(k, "%s = Mathf.%s(%s, %s);", best, c->least ? "Min" : "Max", best, v);
 }
 
 /* One row after the other, four elements of it at a time. */
-static void choose_along(struct kernel *k, const struct choice *c, const struct index *const *start, const char *best,
-                         const char *place)
+static void choose_along(struct kernel *k, const struct choice *c, const struct index *const *start,
+                         const char *best, const char *place)
 {
     const struct shape *s = &c->x->shape;
     int64_t whole = s->dim[c->axis] / 4;

@@ -79,8 +79,7 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
     kernel_read(k, x, &e, -1, texts);
     for (int j = 0; j < e.count; j++) {
         if (!max)
-            kernel_line(k, "%s += %s;", sums[j],
-                        average ? texts[j] : powered(k, texts[j], power));
+            kernel_line(k, "%s += %s;", sums[j], average ? texts[j] : powered(k, texts[j], power));
         else
             kernel_line(k, "%s = Mathf.Max(%s, %s);", sums[j], sums[j], texts[j]);
     }
@@ -135,8 +134,9 @@ int64_t reuse_pool(const struct node *n, int input)
 }
 
 /*
- * x / (bias + alpha / size * sum of the squares of the channels around)^beta. Four channels and those around them are a
- * few cells; each square is added to those of the four sums whose window it is in.
+ * x / (bias + alpha / size * sum of the squares of the channels around)^beta. Four channels and
+ * those around them are a few cells; each square is added to those of the four sums whose window it
+ * is in.
  */
 void lower_lrn(struct kernel *k, const struct node *n)
 {
@@ -184,9 +184,11 @@ void lower_lrn(struct kernel *k, const struct node *n)
         k->lane[j] =
             j >= lanes
                 ? "0f"
-                : kernel_local(k, "v",
-                               kernel_text(k, "(%s) / Mathf.Pow(%s + %s * %s, %s)", own[j],
-                                           kernel_number(k, (double)node_float(n, "bias", 1)), sums[j],
-                                           kernel_number(k, (double)node_float(n, "alpha", 1e-4f) / (double)size),
-                                           kernel_number(k, (double)node_float(n, "beta", 0.75f))));
+                : kernel_local(
+                      k, "v",
+                      kernel_text(
+                          k, "(%s) / Mathf.Pow(%s + %s * %s, %s)", own[j],
+                          kernel_number(k, (double)node_float(n, "bias", 1)), sums[j],
+                          kernel_number(k, (double)node_float(n, "alpha", 1e-4f) / (double)size),
+                          kernel_number(k, (double)node_float(n, "beta", 0.75f))));
 }

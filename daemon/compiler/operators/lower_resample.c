@@ -46,52 +46,56 @@ static void fill_taps(struct context *c, const struct weights *w, int64_t first_
     }
 }
 
-void lower_resample(struct kernel *k, const struct node *n)
+/* Lanes first … first + count - 1, which have their places along resized axes in common. */
+static void resample_lanes(struct kernel *k, const struct node *n, const struct resize *r,
+                           int first, int lanes)
 {
     struct value *x = n->inputs[0];
     const struct shape *s = &x->shape;
     struct index_pool *p = k->pool;
+    const struct index *const *at = k->out.at[first];
     const struct index *source[MAX_AXES], *zero = kernel_constant(k, 0);
     const char *sums[4], *texts[4], *weight = NULL, *outside = NULL;
     int64_t taps[MAX_AXES];
-    int lanes = k->out.count, along = -1;
-    struct resize r;
+    int along = -1;
 
-    resample_read(k->context, n, &r);
     for (int j = 0; j < lanes; j++) {
-        sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
+        sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[first + j]);
         kernel_line(k, "float %s = 0f;", sums[j]);
     }
     for (int a = 0; a < s->axes; a++)
-        if (lanes > 1 && k->out.at[0][a] != k->out.at[1][a])
+        if (lanes > 1 && at[a] != k->out.at[first + 1][a])
             along = a;
-    if (r.transform == RESIZE_CROP) {
+    if (r->transform == RESIZE_CROP) {
         outside = kernel_name(k, "outside");
         kernel_line(k, "float %s = 0f;", outside);
     }
+    /* Lanes behind the last element are limited to it. */
+    const struct index *place[MAX_AXES];
+    for (int a = 0; a < s->axes; a++)
+        place[a] = index_clamp(p, at[a], 0, n->outputs[0]->shape.dim[a] - 1);
     for (int a = 0; a < s->axes; a++) {
         struct weights *w = NULL;
         const char *entry[4], *name;
         const struct index *tap;
         int64_t most;
 
-        source[a] = k->out.at[0][a];
+        source[a] = r->axis[a].resized ? place[a] : at[a];
         taps[a] = 1;
-        if (!r.axis[a].resized)
+        if (!r->axis[a].resized)
             continue;
-        taps[a] = most = resize_taps_most(&r, a);
+        taps[a] = most = resize_taps_most(r, a);
         for (int i = 0; i < k->weight_count && !w; i++)
             if (k->weights[i]->fill == fill_taps && k->weights[i]->packed == a)
                 w = k->weights[i];
         if (!w) {
-            w = kernel_weights(k, 1, r.axis[a].to * most, fill_taps,
+            w = kernel_weights(k, 1, r->axis[a].to * most, fill_taps,
                                kernel_text(k, "places and weights along axis %d", a));
             w->packed = a;
             w->exact = true;
         }
         tap = kernel_loop(k, "tap", most);
-        kernel_entry(k, w, zero, index_add(p, index_times(p, k->out.at[0][a], most), tap), "e",
-                     entry);
+        kernel_entry(k, w, zero, index_add(p, index_times(p, place[a], most), tap), "e", entry);
         name = kernel_name(k, "i");
         if (s->dim[a] > 2048)
             kernel_line(k, "int %s = (int)(%s + %s * 2048f + 0.5f);", name, entry[0], entry[1]);
@@ -109,16 +113,34 @@ void lower_resample(struct kernel *k, const struct node *n)
         kernel_line(k, weight ? "%s += %s * %s;" : "%s += %s;", sums[j], texts[j], weight);
     for (int a = s->axes; a-- > 0;)
         kernel_end_loop(k, taps[a]);
-    for (int j = 0; j < 4; j++) {
-        k->lane[j] = j < lanes ? sums[j] : "0f";
-        if (outside && j < lanes)
-            k->lane[j] = kernel_local(k, "v",
-                                      kernel_text(k, "%s > 0.5f ? %s : %s", outside,
-                                                  kernel_number(k, r.extrapolation), sums[j]));
+    for (int j = 0; j < lanes; j++) {
+        k->lane[first + j] = sums[j];
+        if (outside)
+            k->lane[first + j] =
+                kernel_local(k, "v",
+                             kernel_text(k, "%s > 0.5f ? %s : %s", outside,
+                                         kernel_number(k, r->extrapolation), sums[j]));
     }
 }
 
-/* The axis in components must not be resized: its weights would differ from lane to lane. */
+void lower_resample(struct kernel *k, const struct node *n)
+{
+    bool apart = false;
+    struct resize r;
+
+    resample_read(k->context, n, &r);
+    for (int a = 0; a < n->inputs[0]->shape.axes; a++)
+        apart =
+            apart || (k->out.count > 1 && r.axis[a].resized && k->out.at[0][a] != k->out.at[1][a]);
+    for (int j = 0; j < 4; j++)
+        k->lane[j] = "0f";
+    if (!apart)
+        resample_lanes(k, n, &r, 0, k->out.count);
+    for (int j = 0; apart && j < k->out.count; j++)
+        resample_lanes(k, n, &r, j, 1);
+}
+
+/* The axis in components should not be resized: its weights would differ from lane to lane. */
 int packed_resample(const struct node *n, int input)
 {
     const struct shape *s = &n->inputs[0]->shape;
@@ -130,7 +152,7 @@ int packed_resample(const struct node *n, int input)
     if (s->axes > 1 && !r.axis[1].resized)
         return 1;
     for (int a = s->axes - 1; a >= 0; a--)
-        if (!r.axis[a].resized)
+        if (!r.axis[a].resized && s->dim[a] > 1)
             return a;
     return -1;
 }

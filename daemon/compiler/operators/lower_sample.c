@@ -1,6 +1,7 @@
 /*
- * Reading between elements at computed places: GridSample, RoiAlign, and the columns that DeformConv multiplies. Four
- * channels of one place are one cell. Source: onnx.ai/onnx/operators, GridSample 22, RoiAlign 22, DeformConv 22.
+ * Reading between elements at computed places: GridSample, RoiAlign, and the columns that
+ * DeformConv multiplies. Four channels of one place are one cell. Source: onnx.ai/onnx/operators,
+ * GridSample 22, RoiAlign 22, DeformConv 22.
  */
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/sampling.h"
@@ -16,7 +17,8 @@ static const char *of_int(struct kernel *k, const struct index *i)
 
     strbuf_init(&s, k->arena);
     index_print(&s, i, true);
-    return index_is_constant(i) ? kernel_number(k, (double)index_lo(i)) : kernel_text(k, "(float)%s", s.text);
+    return index_is_constant(i) ? kernel_number(k, (double)index_lo(i))
+                                : kernel_text(k, "(float)%s", s.text);
 }
 
 static const char *declare_sums(struct kernel *k, int lanes, const char **sums, const char *first)
@@ -52,14 +54,16 @@ static const char *rounded(struct kernel *k, const char *p)
 {
     const char *two[] = {p, kernel_local(k, "up", kernel_text(k, "Mathf.Floor(%s + 0.5f)", p))};
 
-    return kernel_format(k, "{1} - {0} == 0.5f && {1} - 2f * Mathf.Floor({1} * 0.5f) != 0f ? {1} - 1f : {1}", two);
+    return kernel_format(
+        k, "{1} - {0} == 0.5f && {1} - 2f * Mathf.Floor({1} * 0.5f) != 0f ? {1} - 1f : {1}", two);
 }
 
 /* grid_position() in text. */
 static void sampler_place(struct kernel *k, struct sampler *s, const char *coordinate)
 {
     bool align = s->grid.align_corners;
-    double l = (double)s->length, low = align ? 0 : -0.5, high = align ? l - 1 : l - 0.5, range = high - low;
+    double l = (double)s->length, low = align ? 0 : -0.5, high = align ? l - 1 : l - 0.5,
+           range = high - low;
     const char *p, *a = kernel_number(k, low), *b = kernel_number(k, high);
 
     p = align ? kernel_text(k, "(%s + 1f) * %s", coordinate, kernel_number(k, (l - 1) / 2))
@@ -68,17 +72,21 @@ static void sampler_place(struct kernel *k, struct sampler *s, const char *coord
     if (s->grid.mode == GRID_NEAREST)
         p = kernel_local(k, "place", rounded(k, p));
     if (s->grid.padding == GRID_ZEROS) {
-        p = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", p, kernel_number(k, -MARGIN), kernel_number(k, l + MARGIN));
+        p = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", p, kernel_number(k, -MARGIN),
+                        kernel_number(k, l + MARGIN));
     } else if (s->grid.padding == GRID_BORDER) {
-        p = kernel_text(k, "%s < %s ? 0f : %s > %s ? %s : %s", p, a, p, b, kernel_number(k, l - 1), p);
+        p = kernel_text(k, "%s < %s ? 0f : %s > %s ? %s : %s", p, a, p, b, kernel_number(k, l - 1),
+                        p);
     } else if (range > 0) {
         const char *away = kernel_local(k, "away", kernel_text(k, "Mathf.Abs(%s - (%s))", p, a));
 
         away = kernel_local(k, "away",
                             kernel_text(k, "%s - Mathf.Floor(%s * %s) * %s", away, away,
-                                        kernel_number(k, 1 / (2 * range)), kernel_number(k, 2 * range)));
-        p = kernel_text(k, "%s < %s || %s > %s ? (%s <= %s ? %s : %s - %s) + (%s) : %s", p, a, p, b, away,
-                        kernel_number(k, range), away, kernel_number(k, 2 * range), away, a, p);
+                                        kernel_number(k, 1 / (2 * range)),
+                                        kernel_number(k, 2 * range)));
+        p = kernel_text(k, "%s < %s || %s > %s ? (%s <= %s ? %s : %s - %s) + (%s) : %s", p, a, p, b,
+                        away, kernel_number(k, range), away, kernel_number(k, 2 * range), away, a,
+                        p);
     } else {
         p = a;
     }
@@ -88,8 +96,8 @@ static void sampler_place(struct kernel *k, struct sampler *s, const char *coord
 }
 
 /* The element of tap number `tap`; it is to be read only where *inside holds. */
-static const struct index *sampler_index(struct kernel *k, const struct sampler *s, const struct index *tap,
-                                         struct condition *inside)
+static const struct index *sampler_index(struct kernel *k, const struct sampler *s,
+                                         const struct index *tap, struct condition *inside)
 {
     struct index_pool *p = k->pool;
     const char *name = kernel_name(k, "i");
@@ -103,15 +111,17 @@ static const struct index *sampler_index(struct kernel *k, const struct sampler 
     if (s->grid.padding == GRID_REFLECTION && s->grid.align_corners && l == 1) {
         i = kernel_constant(k, 0);
     } else if (s->grid.padding == GRID_REFLECTION) {
-        int64_t period = s->grid.align_corners ? 2 * (l - 1) : 2 * l, shift = period * ((2 + period - 1) / period);
+        int64_t period = s->grid.align_corners ? 2 * (l - 1) : 2 * l,
+                shift = period * ((2 + period - 1) / period);
 
-        kernel_line(k, "int %s = ((int)%s + %s + %" PRId64 ") %% %" PRId64 ";", name, s->floor, at.text, shift, period);
+        kernel_line(k, "int %s = ((int)%s + %s + %" PRId64 ") %% %" PRId64 ";", name, s->floor,
+                    at.text, shift, period);
         kernel_line(k, "%s = %s < %" PRId64 " ? %s : %" PRId64 " - %s;", name, name, l, name,
                     s->grid.align_corners ? period : period - 1, name);
         i = index_variable(p, name, 0, l - 1);
     } else if (s->grid.padding == GRID_BORDER) {
-        kernel_line(k, "int %s = (int)Mathf.Clamp(%s + %s, 0f, %s);", name, s->floor, of_int(k, tap),
-                    kernel_number(k, (double)(l - 1)));
+        kernel_line(k, "int %s = (int)Mathf.Clamp(%s + %s, 0f, %s);", name, s->floor,
+                    of_int(k, tap), kernel_number(k, (double)(l - 1)));
         i = index_variable(p, name, 0, l - 1);
     } else {
         kernel_line(k, "int %s = (int)%s + %s;", name, s->floor, at.text);
@@ -121,26 +131,30 @@ static const struct index *sampler_index(struct kernel *k, const struct sampler 
     return i;
 }
 
-static const char *sampler_weight(struct kernel *k, const struct sampler *s, const struct index *tap)
+static const char *sampler_weight(struct kernel *k, const struct sampler *s,
+                                  const struct index *tap)
 {
     const char *d;
 
     if (s->taps == 1)
         return NULL;
     if (s->taps == 2)
-        return kernel_local(k, "weight", kernel_text(k, "1f - Mathf.Abs(%s - %s)", s->part, of_int(k, tap)));
+        return kernel_local(k, "weight",
+                            kernel_text(k, "1f - Mathf.Abs(%s - %s)", s->part, of_int(k, tap)));
     d = kernel_local(k, "d", kernel_text(k, "Mathf.Abs(%s + 1f - %s)", s->part, of_int(k, tap)));
-    return kernel_local(k, "weight",
-                        kernel_format(k,
-                                      "{0} <= 1f ? (1.25f * {0} - 2.25f) * {0} * {0} + 1f : ((-0.75f * {0} + 3.75f) * "
-                                      "{0} - 6f) * {0} + 3f",
-                                      &d));
+    return kernel_local(
+        k, "weight",
+        kernel_format(
+            k,
+            "{0} <= 1f ? (1.25f * {0} - 2.25f) * {0} * {0} + 1f : ((-0.75f * {0} + 3.75f) * "
+            "{0} - 6f) * {0} + 3f",
+            &d));
 }
 
-/* Loops over the taps of all axes, and what they read times their weights: added to sums. e: the channels that the lanes
- * read, with its other indices set. */
-static void add_taps(struct kernel *k, struct value *x, const struct sampler *samplers, int axes, struct lanes *e,
-                     const char *const *sums)
+/* Loops over the taps of all axes, and what they read times their weights: added to sums. e: the
+ * channels that the lanes read, with its other indices set. */
+static void add_taps(struct kernel *k, struct value *x, const struct sampler *samplers, int axes,
+                     struct lanes *e, const char *const *sums)
 {
     struct condition inside[SPATIAL] = {0};
     const char *weight = NULL, *texts[4];
@@ -151,7 +165,9 @@ static void add_taps(struct kernel *k, struct value *x, const struct sampler *sa
 
         i = sampler_index(k, &samplers[a], tap, &inside[a]);
         own = sampler_weight(k, &samplers[a], tap);
-        weight = weight && own ? kernel_local(k, "weight", kernel_text(k, "%s * %s", weight, own)) : own ? own : weight;
+        weight = weight && own ? kernel_local(k, "weight", kernel_text(k, "%s * %s", weight, own))
+                 : own         ? own
+                               : weight;
         for (int j = 0; j < e->count; j++)
             e->at[j][a + 2] = i;
     }
@@ -181,7 +197,8 @@ void lower_grid_sample(struct kernel *k, const struct node *n)
         at[a + 1] = e.at[0][a + 2];
     for (int first = 0; first < axes; first += 4) {
         at[axes + 1] = kernel_constant(k, first);
-        struct lanes c = lanes_along(k, at, axes + 2, axes + 1, axes - first < 4 ? axes - first : 4);
+        struct lanes c =
+            lanes_along(k, at, axes + 2, axes + 1, axes - first < 4 ? axes - first : 4);
         kernel_read(k, grid, &c, -1, coordinates + first);
     }
     for (int a = 0; a < axes; a++) {
@@ -211,15 +228,18 @@ int64_t reuse_sample(const struct node *n, int input)
 
 /* ---- DeformConv: its columns ---- */
 
-/* Attributes kernel_shape, strides, dilations, pads, group, offset_group; inputs data, offset, mask. Channel
- * (group * taps + tap) * each + channel of the output is that channel of the group, moved by that tap's offset. */
+/* Attributes kernel_shape, strides, dilations, pads, group, offset_group; inputs data, offset,
+ * mask. Channel (group * taps + tap) * each + channel of the output is that channel of the group,
+ * moved by that tap's offset. */
 void lower_deform_columns(struct kernel *k, const struct node *n)
 {
     struct value *x = n->inputs[0], *offset = n->inputs[1], *mask = node_input(n, 2);
     struct index_pool *p = k->pool;
     int axes = x->shape.axes - 2, count, lanes = k->out.count;
-    const int64_t *kernel = node_ints(n, "kernel_shape", &count), *strides = node_ints(n, "strides", &count);
-    const int64_t *dilations = node_ints(n, "dilations", &count), *pads = node_ints(n, "pads", &count);
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count),
+                  *strides = node_ints(n, "strides", &count);
+    const int64_t *dilations = node_ints(n, "dilations", &count),
+                  *pads = node_ints(n, "pads", &count);
     int64_t group = node_int(n, "group", 1), sets = node_int(n, "offset_group", 1), taps = 1;
     int64_t channels = x->shape.dim[1], each = channels / group;
     const struct index *tap[4], *set[4], *channel[4];
@@ -233,8 +253,10 @@ void lower_deform_columns(struct kernel *k, const struct node *n)
         const struct index *q = index_clamp(p, k->out.at[j][1], 0, channels * taps - 1);
 
         tap[j] = index_mod(p, index_div(p, q, each), taps);
-        channel[j] = index_add(p, index_times(p, index_div(p, q, each * taps), each), index_mod(p, q, each));
-        set[j] = index_add(p, index_times(p, index_div(p, channel[j], channels / sets), taps), tap[j]);
+        channel[j] =
+            index_add(p, index_times(p, index_div(p, q, each * taps), each), index_mod(p, q, each));
+        set[j] =
+            index_add(p, index_times(p, index_div(p, channel[j], channels / sets), taps), tap[j]);
     }
     for (int first = 0; first < lanes; first++) {
         struct sampler samplers[SPATIAL] = {0};
@@ -253,19 +275,20 @@ void lower_deform_columns(struct kernel *k, const struct node *n)
         }
         for (int a = axes; a-- > 0;) {
             struct sampler *s = &samplers[a];
-            const struct index *base = index_plus(
-                p,
-                index_add(p, index_times(p, k->out.at[first][a + 2], strides[a]),
-                          index_times(p, index_mod(p, rest, kernel[a]), dilations[a])),
-                -pads[a]);
+            const struct index *base =
+                index_plus(p,
+                           index_add(p, index_times(p, k->out.at[first][a + 2], strides[a]),
+                                     index_times(p, index_mod(p, rest, kernel[a]), dilations[a])),
+                           -pads[a]);
             const char *place;
 
             rest = index_div(p, rest, kernel[a]);
             s->length = x->shape.dim[a + 2];
             s->taps = 2;
             place = kernel_local(k, "place",
-                                 kernel_text(k, "Mathf.Clamp(%s + %s, %s, %s)", of_int(k, base), offsets[a],
-                                             kernel_number(k, -MARGIN), kernel_number(k, (double)(s->length + MARGIN))));
+                                 kernel_text(k, "Mathf.Clamp(%s + %s, %s, %s)", of_int(k, base),
+                                             offsets[a], kernel_number(k, -MARGIN),
+                                             kernel_number(k, (double)(s->length + MARGIN))));
             s->floor = kernel_local(k, "floor", kernel_text(k, "Mathf.Floor(%s)", place));
             s->part = kernel_local(k, "part", kernel_text(k, "%s - %s", place, s->floor));
         }
@@ -312,7 +335,8 @@ static void region_read(const struct node *n, struct region *r)
 }
 
 /* Start and length of a bin along axis 0 or 1 (rows, columns) of region corners. */
-static void region_bin(const struct region *r, const float *corners, int a, double *start, double *bin)
+static void region_bin(const struct region *r, const float *corners, int a, double *start,
+                       double *bin)
 {
     double from = (double)corners[1 - a] * r->scale - (r->half ? 0.5 : 0);
     double extent = (double)corners[3 - a] * r->scale - (r->half ? 0.5 : 0) - from;
@@ -324,8 +348,8 @@ static void region_bin(const struct region *r, const float *corners, int a, doub
 }
 
 /* One entry a region: starts and bins, in 32 bits. */
-static void fill_regions(struct context *c, const struct weights *w, int64_t first, int64_t count, float *entries,
-                         struct arena *scratch)
+static void fill_regions(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                         float *entries, struct arena *scratch)
 {
     const float *corners = tensor_floats(c, w->node->inputs[1]->constant, scratch);
     struct region r;
@@ -384,7 +408,8 @@ void lower_roi_align(struct kernel *k, const struct node *n)
         BUG(k->context, "a RoiAlign is lowered that does not know its batch indices");
     declare_sums(k, lanes, sums, r.average ? "0f" : "-3.4e38f");
     if (regions->constant) {
-        struct weights *w = kernel_weights(k, 1, regions->shape.dim[0], fill_regions, "starts and bins of regions");
+        struct weights *w =
+            kernel_weights(k, 1, regions->shape.dim[0], fill_regions, "starts and bins of regions");
 
         w->exact = true;
         kernel_entry(k, w, kernel_constant(k, 0), number, "region", bins);
@@ -398,18 +423,25 @@ void lower_roi_align(struct kernel *k, const struct node *n)
             const char *shift = r.half ? " - 0.5f" : "";
             const char *extent;
 
-            bins[a] = kernel_local(k, "start", kernel_text(k, "(%s) * %s%s", corners[1 - a], kernel_number(k, r.scale), shift));
-            extent = kernel_text(k, "(%s) * %s%s - %s", corners[3 - a], kernel_number(k, r.scale), shift, bins[a]);
+            bins[a] = kernel_local(
+                k, "start",
+                kernel_text(k, "(%s) * %s%s", corners[1 - a], kernel_number(k, r.scale), shift));
+            extent = kernel_text(k, "(%s) * %s%s - %s", corners[3 - a], kernel_number(k, r.scale),
+                                 shift, bins[a]);
             if (!r.half)
                 extent = kernel_text(k, "Mathf.Max(%s, 1f)", extent);
-            bins[2 + a] =
-                kernel_local(k, "bin", kernel_text(k, "(%s) * %s", extent, kernel_number(k, 1 / (double)r.size[a])));
+            bins[2 + a] = kernel_local(
+                k, "bin",
+                kernel_text(k, "(%s) * %s", extent, kernel_number(k, 1 / (double)r.size[a])));
         }
     }
     for (int a = 0; a < 2; a++) {
         most[a] = most_samples(k, n, &r, a);
-        samples[a] = r.ratio > 0 ? kernel_number(k, (double)r.ratio)
-                                 : kernel_local(k, "samples", kernel_text(k, "Mathf.Max(Mathf.Ceil(%s), 0f)", bins[2 + a]));
+        samples[a] =
+            r.ratio > 0
+                ? kernel_number(k, (double)r.ratio)
+                : kernel_local(k, "samples",
+                               kernel_text(k, "Mathf.Max(Mathf.Ceil(%s), 0f)", bins[2 + a]));
     }
     for (int a = 0; a < 2; a++) {
         const struct index *tap = kernel_loop(k, "tap", most[a]);
@@ -418,12 +450,16 @@ void lower_roi_align(struct kernel *k, const struct node *n)
 
         if (r.ratio <= 0)
             kernel_open(k, "if (%s < %s)", of_int(k, tap), samples[a]);
-        place = kernel_local(k, "place",
-                             kernel_text(k, "%s + %s * (%s + (%s + 0.5f) / %s)", bins[a], bins[2 + a],
-                                         of_int(k, k->out.at[0][2 + a]), of_int(k, tap), samples[a]));
-        inside = kernel_text(k, "%s%s%s >= -1f && %s <= %s", inside ? inside : "", inside ? " && " : "", place, place,
-                             kernel_number(k, (double)(last + 1)));
-        here = kernel_local(k, "place", kernel_text(k, "Mathf.Clamp(%s, 0f, %s)", place, kernel_number(k, (double)last)));
+        place =
+            kernel_local(k, "place",
+                         kernel_text(k, "%s + %s * (%s + (%s + 0.5f) / %s)", bins[a], bins[2 + a],
+                                     of_int(k, k->out.at[0][2 + a]), of_int(k, tap), samples[a]));
+        inside =
+            kernel_text(k, "%s%s%s >= -1f && %s <= %s", inside ? inside : "", inside ? " && " : "",
+                        place, place, kernel_number(k, (double)(last + 1)));
+        here = kernel_local(
+            k, "place",
+            kernel_text(k, "Mathf.Clamp(%s, 0f, %s)", place, kernel_number(k, (double)last)));
         kernel_line(k, "int %s = (int)%s;", name, here);
         kernel_line(k, "int %s = %s < %" PRId64 " ? %s + 1 : %s;", next, name, last, name, name);
         weight[a] = kernel_local(k, "weight", kernel_text(k, "%s - Mathf.Floor(%s)", here, here));
@@ -440,9 +476,10 @@ void lower_roi_align(struct kernel *k, const struct node *n)
         at[3] = corner & 1 ? high[1] : low[1];
         struct lanes e = lanes_along(k, at, 4, lane_axis(k, 4), lanes);
         kernel_read(k, x, &e, -1, texts);
-        factor = kernel_local(k, "factor",
-                              kernel_text(k, "%s * (%s%s) * (%s%s)", inside, corner & 2 ? "" : "1f - ", weight[0],
-                                          corner & 1 ? "" : "1f - ", weight[1]));
+        factor =
+            kernel_local(k, "factor",
+                         kernel_text(k, "%s * (%s%s) * (%s%s)", inside, corner & 2 ? "" : "1f - ",
+                                     weight[0], corner & 1 ? "" : "1f - ", weight[1]));
         for (int j = 0; j < lanes; j++)
             kernel_line(k, r.average ? "%s += %s * %s;" : "%s = Mathf.Max(%s, %s * %s);", sums[j],
                         r.average ? texts[j] : sums[j], r.average ? factor : texts[j], factor);
@@ -452,14 +489,20 @@ void lower_roi_align(struct kernel *k, const struct node *n)
             kernel_close(k);
         kernel_end_loop(k, most[a]);
     }
-    total = r.ratio > 0 ? kernel_number(k, 1.0 / (double)(r.ratio * r.ratio))
-                        : kernel_local(k, "total", kernel_text(k, "Mathf.Max(%s * %s, 1f)", samples[0], samples[1]));
+    total = r.ratio > 0
+                ? kernel_number(k, 1.0 / (double)(r.ratio * r.ratio))
+                : kernel_local(k, "total",
+                               kernel_text(k, "Mathf.Max(%s * %s, 1f)", samples[0], samples[1]));
     for (int j = 0; j < 4; j++) {
         if (j >= lanes)
             k->lane[j] = "0f";
         else if (!r.average)
-            k->lane[j] = r.ratio > 0 ? sums[j] : kernel_local(k, "v", kernel_text(k, "%s * %s > 0f ? %s : 0f", samples[0], samples[1], sums[j]));
+            k->lane[j] = r.ratio > 0 ? sums[j]
+                                     : kernel_local(k, "v",
+                                                    kernel_text(k, "%s * %s > 0f ? %s : 0f",
+                                                                samples[0], samples[1], sums[j]));
         else
-            k->lane[j] = kernel_local(k, "v", kernel_text(k, r.ratio > 0 ? "%s * %s" : "%s / %s", sums[j], total));
+            k->lane[j] = kernel_local(
+                k, "v", kernel_text(k, r.ratio > 0 ? "%s * %s" : "%s / %s", sums[j], total));
     }
 }

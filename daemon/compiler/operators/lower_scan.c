@@ -1,6 +1,6 @@
 /*
- * CumSum and CumProd: each element adds up what stands before it. Long axes come here in two levels (gpu/
- * decompose_signal.c), so that no loop is long. Source: onnx.ai/onnx/operators, CumSum 14.
+ * CumSum and CumProd: each element adds up what stands before it. Long axes come here in two levels
+ * (gpu/ decompose_signal.c), so that no loop is long. Source: onnx.ai/onnx/operators, CumSum 14.
  */
 #include "daemon/compiler/operators/lower.h"
 #include <string.h>
@@ -26,7 +26,8 @@ static void scan_read(const struct node *n, struct scan *s)
 }
 
 /* What element at[] takes in: first … last along the axis. */
-static void scan_one(struct kernel *k, const struct scan *s, struct lanes e, const char *const *sums)
+static void scan_one(struct kernel *k, const struct scan *s, struct lanes e,
+                     const char *const *sums)
 {
     const struct index *own = e.at[0][s->axis], *j = kernel_loop(k, "j", s->extent), *distance;
     struct condition within;

@@ -218,9 +218,8 @@ void view_gather(struct kernel *k, const struct node *n, int output, const struc
         numbers[i] = given[i] < 0 ? given[i] + data->dim[axis] : given[i];
     for (int a = 0; a < axis; a++)
         p->at[a] = at[a];
-    p->at[axis] =
-        given ? kernel_lookup(k, numbers, count, linear(access->pool, indices, at + axis))
-              : tokens_read(k, n->inputs[1], at + axis, data->dim[axis]);
+    p->at[axis] = given ? kernel_lookup(k, numbers, count, linear(access->pool, indices, at + axis))
+                        : tokens_read(k, n->inputs[1], at + axis, data->dim[axis]);
     for (int a = axis + 1; a < data->axes; a++)
         p->at[a] = at[a + indices->axes - 1];
 }

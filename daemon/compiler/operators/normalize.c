@@ -563,5 +563,8 @@ static bool evaluate_lrn(struct node *n, struct tensor *const *in, struct tensor
     return true;
 }
 
-const struct operator_functions lrn_functions = {
-    .role = ROLE_STEP, .lower = lower_lrn, .packed = packed_channels, .infer = infer_lrn, .evaluate = evaluate_lrn};
+const struct operator_functions lrn_functions = {.role = ROLE_STEP,
+                                                 .lower = lower_lrn,
+                                                 .packed = packed_channels,
+                                                 .infer = infer_lrn,
+                                                 .evaluate = evaluate_lrn};

@@ -1,7 +1,7 @@
 /* Pools: windows and whole planes. Source: onnx.ai/onnx/operators, MaxPool 22, AveragePool 22,
  * LpPool 22, GlobalAveragePool 22, GlobalMaxPool 22, GlobalLpPool 22, MaxUnpool 22. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
 #include <math.h>
@@ -382,17 +382,36 @@ static bool evaluate_max_unpool(struct node *n, struct tensor *const *in, struct
     return true;
 }
 
-const struct operator_functions average_pool_functions = {
-    .role = ROLE_STEP, .lower = lower_average_pool, .packed = packed_channels, .reuse = reuse_pool, .infer = infer_pool, .evaluate = evaluate_average_pool};
-const struct operator_functions global_average_pool_functions = {
-    .role = ROLE_STEP, .lower = lower_reduce, .packed = packed_reduce, .infer = infer_global_pool, .evaluate = evaluate_global_average};
+const struct operator_functions average_pool_functions = {.role = ROLE_STEP,
+                                                          .lower = lower_average_pool,
+                                                          .packed = packed_channels,
+                                                          .reuse = reuse_pool,
+                                                          .infer = infer_pool,
+                                                          .evaluate = evaluate_average_pool};
+const struct operator_functions global_average_pool_functions = {.role = ROLE_STEP,
+                                                                 .lower = lower_reduce,
+                                                                 .packed = packed_reduce,
+                                                                 .infer = infer_global_pool,
+                                                                 .evaluate =
+                                                                     evaluate_global_average};
 const struct operator_functions global_lp_pool_functions = {
     .role = ROLE_STEP, .infer = infer_global_pool, .evaluate = evaluate_global_lp};
-const struct operator_functions global_max_pool_functions = {
-    .role = ROLE_STEP, .lower = lower_reduce, .packed = packed_reduce, .infer = infer_global_pool, .evaluate = evaluate_global_max};
-const struct operator_functions lp_pool_functions = {
-    .role = ROLE_STEP, .lower = lower_lp_pool, .packed = packed_channels, .reuse = reuse_pool, .infer = infer_pool, .evaluate = evaluate_lp_pool};
-const struct operator_functions max_pool_functions = {
-    .role = ROLE_STEP, .lower = lower_max_pool, .packed = packed_channels, .reuse = reuse_pool, .infer = infer_pool, .evaluate = evaluate_max_pool};
+const struct operator_functions global_max_pool_functions = {.role = ROLE_STEP,
+                                                             .lower = lower_reduce,
+                                                             .packed = packed_reduce,
+                                                             .infer = infer_global_pool,
+                                                             .evaluate = evaluate_global_max};
+const struct operator_functions lp_pool_functions = {.role = ROLE_STEP,
+                                                     .lower = lower_lp_pool,
+                                                     .packed = packed_channels,
+                                                     .reuse = reuse_pool,
+                                                     .infer = infer_pool,
+                                                     .evaluate = evaluate_lp_pool};
+const struct operator_functions max_pool_functions = {.role = ROLE_STEP,
+                                                      .lower = lower_max_pool,
+                                                      .packed = packed_channels,
+                                                      .reuse = reuse_pool,
+                                                      .infer = infer_pool,
+                                                      .evaluate = evaluate_max_pool};
 const struct operator_functions max_unpool_functions = {
     .role = ROLE_STEP, .infer = infer_max_unpool, .evaluate = evaluate_max_unpool};

@@ -5,8 +5,8 @@
  *
  * Internal form of the reductions: axes are input 1.
  */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <limits.h>
@@ -293,7 +293,9 @@ static bool evaluate_reduce(struct node *n, struct tensor *const *in, struct ten
 }
 
 #define REDUCTION(prefix)                                                                          \
-    const struct operator_functions prefix##_functions = {.role = ROLE_STEP, .lower = lower_reduce, .packed = packed_reduce,                       \
+    const struct operator_functions prefix##_functions = {.role = ROLE_STEP,                       \
+                                                          .lower = lower_reduce,                   \
+                                                          .packed = packed_reduce,                 \
                                                           .upgrade = upgrade_reduce,               \
                                                           .infer = infer_reduce,                   \
                                                           .evaluate = evaluate_reduce};
@@ -376,10 +378,16 @@ static bool evaluate_arg_min(struct node *n, struct tensor *const *in, struct te
     return evaluate_arg(n, in, out, arena, scratch, false);
 }
 
-const struct operator_functions arg_max_functions = {
-    .role = ROLE_STEP, .lower = lower_choice, .packed = packed_choice, .infer = infer_arg, .evaluate = evaluate_arg_max};
-const struct operator_functions arg_min_functions = {
-    .role = ROLE_STEP, .lower = lower_choice, .packed = packed_choice, .infer = infer_arg, .evaluate = evaluate_arg_min};
+const struct operator_functions arg_max_functions = {.role = ROLE_STEP,
+                                                     .lower = lower_choice,
+                                                     .packed = packed_choice,
+                                                     .infer = infer_arg,
+                                                     .evaluate = evaluate_arg_max};
+const struct operator_functions arg_min_functions = {.role = ROLE_STEP,
+                                                     .lower = lower_choice,
+                                                     .packed = packed_choice,
+                                                     .infer = infer_arg,
+                                                     .evaluate = evaluate_arg_min};
 
 /* ---- CumSum and CumProd ---- */
 
@@ -454,7 +462,15 @@ static bool evaluate_cum_prod(struct node *n, struct tensor *const *in, struct t
     return evaluate_cumulative(n, in, out, arena, scratch, true);
 }
 
-const struct operator_functions cum_sum_functions = {
-    .role = ROLE_STEP, .lower = lower_scan, .packed = packed_scan, .reuse = reuse_scan, .infer = infer_cumulative, .evaluate = evaluate_cum_sum};
-const struct operator_functions cum_prod_functions = {
-    .role = ROLE_STEP, .lower = lower_scan, .packed = packed_scan, .reuse = reuse_scan, .infer = infer_cumulative, .evaluate = evaluate_cum_prod};
+const struct operator_functions cum_sum_functions = {.role = ROLE_STEP,
+                                                     .lower = lower_scan,
+                                                     .packed = packed_scan,
+                                                     .reuse = reuse_scan,
+                                                     .infer = infer_cumulative,
+                                                     .evaluate = evaluate_cum_sum};
+const struct operator_functions cum_prod_functions = {.role = ROLE_STEP,
+                                                      .lower = lower_scan,
+                                                      .packed = packed_scan,
+                                                      .reuse = reuse_scan,
+                                                      .infer = infer_cumulative,
+                                                      .evaluate = evaluate_cum_prod};

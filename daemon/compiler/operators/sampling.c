@@ -1,7 +1,7 @@
 /* Reading between elements at computed places: GridSample, AffineGrid, RoiAlign. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/sampling.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
 #include <inttypes.h>
 #include <math.h>
@@ -194,8 +194,13 @@ static bool grid_evaluate(struct node *n, struct tensor *const *in, struct tenso
     return true;
 }
 
-const struct operator_functions grid_sample_functions = {
-    .role = ROLE_STEP, .lower = lower_grid_sample, .packed = packed_sample, .reuse = reuse_sample, .upgrade = grid_upgrade, .infer = grid_infer, .evaluate = grid_evaluate};
+const struct operator_functions grid_sample_functions = {.role = ROLE_STEP,
+                                                         .lower = lower_grid_sample,
+                                                         .packed = packed_sample,
+                                                         .reuse = reuse_sample,
+                                                         .upgrade = grid_upgrade,
+                                                         .infer = grid_infer,
+                                                         .evaluate = grid_evaluate};
 
 /* ---- AffineGrid ---- */
 
@@ -409,5 +414,9 @@ static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor
     return true;
 }
 
-const struct operator_functions roi_align_functions = {
-    .role = ROLE_STEP, .lower = lower_roi_align, .packed = packed_channels, .upgrade = roi_upgrade, .infer = roi_infer, .evaluate = roi_evaluate};
+const struct operator_functions roi_align_functions = {.role = ROLE_STEP,
+                                                       .lower = lower_roi_align,
+                                                       .packed = packed_channels,
+                                                       .upgrade = roi_upgrade,
+                                                       .infer = roi_infer,
+                                                       .evaluate = roi_evaluate};

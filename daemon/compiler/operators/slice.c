@@ -1,7 +1,7 @@
 /* Slice and other choices of a part by position: CenterCropPad, Trilu, ReverseSequence. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/slice.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
 #include <inttypes.h>
 
@@ -155,8 +155,11 @@ static bool slice_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions slice_functions = {
-    .role = ROLE_VIEW, .view = view_slice, .upgrade = slice_upgrade, .infer = slice_infer, .evaluate = slice_evaluate};
+const struct operator_functions slice_functions = {.role = ROLE_VIEW,
+                                                   .view = view_slice,
+                                                   .upgrade = slice_upgrade,
+                                                   .infer = slice_infer,
+                                                   .evaluate = slice_evaluate};
 
 /* ---- CenterCropPad ---- */
 

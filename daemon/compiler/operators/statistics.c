@@ -1,10 +1,12 @@
 /*
- * Operators that only the decompose pass makes: what a row (the axes of attribute axes) has in common.
+ * Operators that only the decompose pass makes: what a row (the axes of attribute axes) has in
+ * common.
  *
- * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms): the reduced axes become 1, and a last axis of four
- * holds the numbers (lower_reduce.c says which). Component(s; index): element index of the last axis.
- * Choice(x; axis): the same with where the greatest element is (lower_choice.c). Store(x): x, in a texture of its own.
- * DeformColumns(x, offset, mask; as DeformConv, kernel_shape): what DeformConv multiplies (lower_sample.c).
+ * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms): the reduced axes become 1, and a last
+ * axis of four holds the numbers (lower_reduce.c says which). Component(s; index): element index of
+ * the last axis. Choice(x; axis): the same with where the greatest element is (lower_choice.c).
+ * Store(x): x, in a texture of its own. DeformColumns(x, offset, mask; as DeformConv,
+ * kernel_shape): what DeformConv multiplies (lower_sample.c).
  */
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/rules.h"
@@ -33,8 +35,8 @@ static void component_infer(struct node *n)
     infer_output(n, 0, TYPE_FLOAT32, &s);
 }
 
-static void component_view(struct kernel *k, const struct node *n, int output, const struct index *const *at,
-                           struct access *access)
+static void component_view(struct kernel *k, const struct node *n, int output,
+                           const struct index *const *at, struct access *access)
 {
     struct piece *p = access_piece(access, 0);
     int axes = n->inputs[0]->shape.axes;
@@ -79,12 +81,18 @@ const struct operator_functions deform_columns_functions = {.role = ROLE_STEP,
                                                             .infer = deform_columns_infer,
                                                             .lower = lower_deform_columns,
                                                             .packed = packed_channels};
-const struct operator_functions store_functions = {
-    .role = ROLE_ELEMENTWISE, .stores = true, .infer = infer_like_input, .express = express_elementwise};
-const struct operator_functions softmax_statistics_functions = {
-    .role = ROLE_STEP, .infer = statistics_infer, .lower = lower_softmax_statistics, .packed = packed_statistics};
-const struct operator_functions norm_statistics_functions = {
-    .role = ROLE_STEP, .infer = statistics_infer, .lower = lower_norm_statistics, .packed = packed_statistics};
+const struct operator_functions store_functions = {.role = ROLE_ELEMENTWISE,
+                                                   .stores = true,
+                                                   .infer = infer_like_input,
+                                                   .express = express_elementwise};
+const struct operator_functions softmax_statistics_functions = {.role = ROLE_STEP,
+                                                                .infer = statistics_infer,
+                                                                .lower = lower_softmax_statistics,
+                                                                .packed = packed_statistics};
+const struct operator_functions norm_statistics_functions = {.role = ROLE_STEP,
+                                                             .infer = statistics_infer,
+                                                             .lower = lower_norm_statistics,
+                                                             .packed = packed_statistics};
 const struct operator_functions component_functions = {
     .role = ROLE_VIEW, .infer = component_infer, .view = component_view};
 /* Resize by the nearest element, with what the row Resize says about inputs and attributes. */

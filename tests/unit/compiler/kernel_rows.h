@@ -1,18 +1,20 @@
 #ifndef TESTS_KERNEL_ROWS_H
 #define TESTS_KERNEL_ROWS_H
 /*
- * Rows that check kernels against the reference. A row is one node: its graph is planned, printed, read back and
- * simulated over random numbers, and what comes out is held against what the operator's evaluate() gives.
+ * Rows that check kernels against the reference. A row is one node: its graph is planned, printed,
+ * read back and simulated over random numbers, and what comes out is held against what the
+ * operator's evaluate() gives.
  *
- * Operands are separated by ";", "-" is one left out. A letter, a shape, and for some letters numbers:
- *     x[1,3,4]       a model input, -2 … 2             p[…]   the same, 0.25 … 2.25
- *     u[…]           the same, -0.9 … 0.9              m[…]   truth values: whether a model input is above 0
- *     c[3,4]         constants, -1 … 1                 q[…]   constants, 0.5 … 1.5
- *     f[2] 0.5 1     these constants (float32)         i[2] 0 -1   int64   j[…] int32   b[2] 0 1   bool
- *     t[1,3] 4 0 2   a model input of these token ids
- *     s[4,1,5]       -2 … 2, what a model input [1,4,5] is when axes 0 and 1 change places
- * "=0" in place of an operand is operand 0 once more. Attributes are name=1, name=1.0, name=[1,2], name=[0.5,1.0] or
- * name='text', name=['a','b'], separated by ";". "Op:2" wants two outputs, "Op:-+" only the second.
+ * Operands are separated by ";", "-" is one left out. A letter, a shape, and for some letters
+ * numbers: x[1,3,4]       a model input, -2 … 2             p[…]   the same, 0.25 … 2.25 u[…] the
+ * same, -0.9 … 0.9              m[…]   truth values: whether a model input is above 0 c[3,4]
+ * constants, -1 … 1                 q[…]   constants, 0.5 … 1.5 f[2] 0.5 1     these constants
+ * (float32)         i[2] 0 -1   int64   j[…] int32   b[2] 0 1   bool t[1,3] 4 0 2   a model input
+ * of these token ids s[4,1,5]       -2 … 2, what a model input [1,4,5] is when axes 0 and 1 change
+ * places
+ * "=0" in place of an operand is operand 0 once more. Attributes are name=1, name=1.0, name=[1,2],
+ * name=[0.5,1.0] or name='text', name=['a','b'], separated by ";". "Op:2" wants two outputs,
+ * "Op:-+" only the second.
  *
  * Components that no element owns hold NaN on the way in, and kernels run under both roundings.
  */
@@ -60,7 +62,9 @@ static float draw(struct trial *t, float lo, float hi)
     t->random ^= t->random >> 12;
     t->random ^= t->random << 25;
     t->random ^= t->random >> 27;
-    return lo + floorf((hi - lo) * 256 * (float)(t->random * 0x2545F4914F6CDD1Du >> 40) / 16777216) / 256;
+    return lo +
+           floorf((hi - lo) * 256 * (float)(t->random * 0x2545F4914F6CDD1Du >> 40) / 16777216) /
+               256;
 }
 
 static const char *blank(const char *p)
@@ -81,7 +85,8 @@ static const char *read_shape(const char *p, struct shape *s)
 static struct value *feed(struct trial *t, struct tensor *tensor)
 {
     struct graph *g = t->g;
-    struct value *v = graph_value(g, arena_printf(&t->c.arena, "x%d", g->input_count), tensor->type, &tensor->shape);
+    struct value *v = graph_value(g, arena_printf(&t->c.arena, "x%d", g->input_count), tensor->type,
+                                  &tensor->shape);
 
     v->recorded = tensor->shape;
     v->input = g->input_count;
@@ -97,10 +102,12 @@ static struct value *read_operand(struct trial *t, const char **at, struct tenso
         char letter;
         enum element_type type;
         float lo, hi;
-    } kinds[] = {{'x', TYPE_FLOAT32, -2, 2}, {'p', TYPE_FLOAT32, 0.25f, 2.25f}, {'u', TYPE_FLOAT32, -0.9f, 0.9f},
-                 {'m', TYPE_FLOAT32, -2, 2}, {'c', TYPE_FLOAT32, -1, 1},        {'q', TYPE_FLOAT32, 0.5f, 1.5f},
-                 {'f', TYPE_FLOAT32, 0, 0},  {'i', TYPE_INT64, 0, 0},           {'j', TYPE_INT32, 0, 0},
-                 {'b', TYPE_BOOL, 0, 0},     {'t', TYPE_INT64, 0, 0},           {'s', TYPE_FLOAT32, -2, 2}};
+    } kinds[] = {{'x', TYPE_FLOAT32, -2, 2},       {'p', TYPE_FLOAT32, 0.25f, 2.25f},
+                 {'u', TYPE_FLOAT32, -0.9f, 0.9f}, {'m', TYPE_FLOAT32, -2, 2},
+                 {'c', TYPE_FLOAT32, -1, 1},       {'q', TYPE_FLOAT32, 0.5f, 1.5f},
+                 {'f', TYPE_FLOAT32, 0, 0},        {'i', TYPE_INT64, 0, 0},
+                 {'j', TYPE_INT32, 0, 0},          {'b', TYPE_BOOL, 0, 0},
+                 {'t', TYPE_INT64, 0, 0},          {'s', TYPE_FLOAT32, -2, 2}};
     struct arena *a = &t->c.arena;
     const char *p = *at;
     struct tensor *tensor, *truths;
@@ -116,8 +123,9 @@ static struct value *read_operand(struct trial *t, const char **at, struct tenso
     p = read_shape(p + 1, &s);
     tensor = tensor_new(a, kinds[kind].type, &s, &data);
     for (int64_t i = 0; i < tensor->count; i++) {
-        double number = kinds[kind].lo < kinds[kind].hi ? (double)draw(t, kinds[kind].lo, kinds[kind].hi)
-                                                        : strtod(p, (char **)(uintptr_t)&p);
+        double number = kinds[kind].lo < kinds[kind].hi
+                            ? (double)draw(t, kinds[kind].lo, kinds[kind].hi)
+                            : strtod(p, (char **)(uintptr_t)&p);
 
         if (tensor->type == TYPE_FLOAT32)
             ((float *)data)[i] = (float)number;
@@ -172,7 +180,8 @@ static void read_attribute_list(struct node *n, const char *name, const char *p)
         if (*p == '\'') {
             const char *end = strchr(p + 1, '\'');
 
-            strings[count++] = (struct label){arena_printf(a, "%.*s", (int)(end - p - 1), p + 1), (size_t)(end - p - 1)};
+            strings[count++] = (struct label){arena_printf(a, "%.*s", (int)(end - p - 1), p + 1),
+                                              (size_t)(end - p - 1)};
             p = end + 1;
             continue;
         }
@@ -187,7 +196,8 @@ static void read_attribute_list(struct node *n, const char *name, const char *p)
         return;
     }
     attribute = &APPEND(a, n->attributes, n->attribute_count, n->attribute_room);
-    *attribute = (struct attribute){.name = name, .count = count, .type = real ? ATTRIBUTE_FLOATS : ATTRIBUTE_STRINGS};
+    *attribute = (struct attribute){
+        .name = name, .count = count, .type = real ? ATTRIBUTE_FLOATS : ATTRIBUTE_STRINGS};
     attribute->floats = arena_memdup(a, floats, sizeof floats);
     attribute->strings = arena_memdup(a, strings, sizeof strings);
 }
@@ -226,7 +236,8 @@ static void build(struct trial *t, const struct row *row)
 {
     struct arena *a = &t->c.arena;
     struct value *operands[MOST_OPERANDS] = {0};
-    const char *colon = strchr(row->op, ':'), *op = colon ? arena_printf(a, "%.*s", (int)(colon - row->op), row->op) : row->op;
+    const char *colon = strchr(row->op, ':'),
+               *op = colon ? arena_printf(a, "%.*s", (int)(colon - row->op), row->op) : row->op;
     int count = 0, outputs = 1, wanted = 0;
 
     for (const char *p = blank(row->operands); *p; p = blank(p)) {
@@ -272,7 +283,8 @@ static void build(struct trial *t, const struct row *row)
     t->g->output_types = NEW_ARRAY(a, wanted, enum element_type);
     for (int i = 0; i < wanted; i++) {
         if (list[i]->type == TYPE_BOOL) {
-            struct node *cast = graph_node(t->g, operator_get(&t->c, "Cast"), "cast", &list[i], 1, 1);
+            struct node *cast =
+                graph_node(t->g, operator_get(&t->c, "Cast"), "cast", &list[i], 1, 1);
 
             node_set_int(cast, "to", TYPE_FLOAT32);
             infer_node(cast);
@@ -313,7 +325,8 @@ static bool advance(const struct shape *s, int64_t *at)
 }
 
 /* One item's elements of numbers into or out of cells. */
-static void move_item(const struct layout *l, const struct shape *s, float *numbers, float *cells, bool out)
+static void move_item(const struct layout *l, const struct shape *s, float *numbers, float *cells,
+                      bool out)
 {
     int64_t at[MAX_AXES] = {0}, i = 0;
 
@@ -331,7 +344,8 @@ static void move_item(const struct layout *l, const struct shape *s, float *numb
     } while (advance(s, at));
 }
 
-static void feed_buffer(struct trial *t, struct plan *p, const struct buffer *b, struct simulation *s, struct program *program)
+static void feed_buffer(struct trial *t, struct plan *p, const struct buffer *b,
+                        struct simulation *s, struct program *program)
 {
     struct tensor *tensor = t->fed[b->number];
     struct simulation_error error;
@@ -351,19 +365,25 @@ static void feed_buffer(struct trial *t, struct plan *p, const struct buffer *b,
     for (int item = 0; item < p->graph->items; item++) {
         for (int64_t i = 0; i < cells; i++)
             numbers[i] = NAN;
-        move_item(l, &b->value->shape, (float *)(uintptr_t)tensor->data + item * each, numbers, false);
-        simulation_write(s, program_find_buffer(program, csharp_edge_name(&t->c.arena, "F", false, b->number, item)), numbers);
+        move_item(l, &b->value->shape, (float *)(uintptr_t)tensor->data + item * each, numbers,
+                  false);
+        simulation_write(s,
+                         program_find_buffer(
+                             program, csharp_edge_name(&t->c.arena, "F", false, b->number, item)),
+                         numbers);
     }
 }
 
 /* How far an output is from the reference, in parts of what is allowed. */
-static double distance(struct trial *t, struct plan *p, const struct buffer *b, struct simulation *s, struct program *program)
+static double distance(struct trial *t, struct plan *p, const struct buffer *b,
+                       struct simulation *s, struct program *program)
 {
     const struct tensor *expected = t->expected[t->output[b->number]];
     const struct layout *l = &p->steps[b->written]->layout;
     const float *numbers = tensor_floats(&t->c, expected, &t->c.arena);
     int64_t each = expected->count / p->graph->items;
-    float *cells = NEW_ARRAY(&t->c.arena, l->width * l->height * 4, float), *got = NEW_ARRAY(&t->c.arena, each, float);
+    float *cells = NEW_ARRAY(&t->c.arena, l->width * l->height * 4, float),
+          *got = NEW_ARRAY(&t->c.arena, each, float);
     double greatest = 0, worst = 0;
 
     assert_int_equal(shape_count(&b->value->shape), each);
@@ -371,7 +391,10 @@ static double distance(struct trial *t, struct plan *p, const struct buffer *b, 
         if (isfinite(numbers[i]))
             greatest = fmax(greatest, fabs((double)numbers[i]));
     for (int item = 0; item < p->graph->items; item++) {
-        simulation_read(s, program_find_buffer(program, csharp_edge_name(&t->c.arena, "F", true, b->number, item)), cells);
+        simulation_read(
+            s,
+            program_find_buffer(program, csharp_edge_name(&t->c.arena, "F", true, b->number, item)),
+            cells);
         move_item(l, &b->value->shape, got, cells, true);
         for (int64_t i = 0; i < each; i++) {
             double want = (double)numbers[item * each + i], d;
@@ -388,14 +411,16 @@ static double distance(struct trial *t, struct plan *p, const struct buffer *b, 
             for (int64_t y = 0; y < l->height; y++)
                 for (int64_t x = 0; !l->fold && x < l->width; x++)
                     for (int k = 0; k < 4; k++)
-                        if (x / l->length_x * 4 + k >= b->value->shape.dim[l->packed] && cells[(y * l->width + x) * 4 + k] != 0)
+                        if (x / l->length_x * 4 + k >= b->value->shape.dim[l->packed] &&
+                            cells[(y * l->width + x) * 4 + k] != 0)
                             worst = INFINITY;
     }
     return worst;
 }
 
 /* NULL: it is as it should be; else why not. */
-static const char *simulate(struct trial *t, struct plan *p, const char *text, size_t length, enum rounding rounding)
+static const char *simulate(struct trial *t, struct plan *p, const char *text, size_t length,
+                            enum rounding rounding)
 {
     struct dialect_error wrong;
     struct program *program = program_parse(&t->c, text, length, &wrong);
@@ -406,7 +431,8 @@ static const char *simulate(struct trial *t, struct plan *p, const char *text, s
     bool textures = false;
 
     if (!program)
-        return arena_printf(&t->c.arena, "line %d, column %d: %s", wrong.line, wrong.column, wrong.reason);
+        return arena_printf(&t->c.arena, "line %d, column %d: %s", wrong.line, wrong.column,
+                            wrong.reason);
     s = simulation_new(&t->c, program, rounding);
     for (int i = 0; i < p->step_count; i++)
         for (int k = 0; k < p->steps[i]->text->weight_count; k++) {
@@ -418,8 +444,11 @@ static const char *simulate(struct trial *t, struct plan *p, const char *text, s
             payload.length = 0;
             asset_payload(&t->c, w, keep, &payload);
             void *bytes = arena_memdup(&t->c.arena, payload.data, payload.length);
-            if (!simulation_texture(s, program_find_texture(program, csharp_weights_name(&t->c.arena, "F", p->steps[i], w)),
-                                    bytes, payload.length))
+            if (!simulation_texture(
+                    s,
+                    program_find_texture(program,
+                                         csharp_weights_name(&t->c.arena, "F", p->steps[i], w)),
+                    bytes, payload.length))
                 return "a texture has another size";
         }
     free(payload.data);
@@ -429,8 +458,8 @@ static const char *simulate(struct trial *t, struct plan *p, const char *text, s
         if (p->buffers[i].kind == BUFFER_INPUT || p->buffers[i].kind == BUFFER_TOKENS)
             feed_buffer(t, p, &p->buffers[i], s, program);
     if (!simulation_run(s, 0, INT32_MAX, &error))
-        return arena_printf(&t->c.arena, "%s, line %d, cell (%d, %d): %s", error.kernel, error.line, error.x, error.y,
-                            error.reason);
+        return arena_printf(&t->c.arena, "%s, line %d, cell (%d, %d): %s", error.kernel, error.line,
+                            error.x, error.y, error.reason);
     for (int i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].kind == BUFFER_OUTPUT) {
             double d = distance(t, p, &p->buffers[i], s, program);
@@ -438,7 +467,8 @@ static const char *simulate(struct trial *t, struct plan *p, const char *text, s
             if (!(d <= worst))
                 worst = d;
         }
-    return worst <= 1 ? NULL : arena_printf(&t->c.arena, "off by %.3g times what is allowed", worst);
+    return worst <= 1 ? NULL
+                      : arena_printf(&t->c.arena, "off by %.3g times what is allowed", worst);
 }
 
 static const char *first_error(const struct trial *t)
@@ -452,8 +482,14 @@ static const char *first_error(const struct trial *t)
 /* Writes the faulty text to the file that KERNEL_TEXT names, if it is set. */
 static const char *check_row(struct trial *t, const struct row *row)
 {
-    struct compile_options o = {.script = "S", .class_name = "S", .modifiers = "", .type_parameters = "", .space = "",
-                                .prefix = "F", .file_stem = "S.F", .asset_folder = ""};
+    struct compile_options o = {.script = "S",
+                                .class_name = "S",
+                                .modifiers = "",
+                                .type_parameters = "",
+                                .space = "",
+                                .prefix = "F",
+                                .file_stem = "S.F",
+                                .asset_folder = ""};
     const char *why = NULL, *file = getenv("KERNEL_TEXT");
     struct strbuf text;
     struct plan *p = NULL;
@@ -509,7 +545,8 @@ static void check_rows(const struct row *rows, size_t count)
         t = calloc(1, sizeof *t);
         why = try_row(t, &rows[i], i);
         if (why) {
-            fprintf(stderr, "%s (%s) %s: %s\n", rows[i].op, rows[i].attributes, rows[i].operands, why);
+            fprintf(stderr, "%s (%s) %s: %s\n", rows[i].op, rows[i].attributes, rows[i].operands,
+                    why);
             faults++;
         }
         context_release(&t->c);
@@ -519,11 +556,11 @@ static void check_rows(const struct row *rows, size_t count)
         fail_msg("%d of %zu rows", faults, count);
 }
 
-#define ROWS(rows)                                                                                                               \
-    static void check_##rows(void **state)                                                                                       \
-    {                                                                                                                            \
-        (void)state;                                                                                                             \
-        check_rows(rows, sizeof rows / sizeof *rows);                                                                            \
+#define ROWS(rows)                                                                                 \
+    static void check_##rows(void **state)                                                         \
+    {                                                                                              \
+        (void)state;                                                                               \
+        check_rows(rows, sizeof rows / sizeof *rows);                                              \
     }
 
 #endif
