@@ -160,7 +160,7 @@ static void collect_results(struct compile *job, const struct plan *p)
             const struct weights *w = p->steps[i]->text->weights[k];
             struct compile_asset *asset;
 
-            if (!w->texture)
+            if (!w->texture || w->same)
                 continue;
             APPEND(a, job->places, job->place_count, job->place_room) = (struct asset_place){i, k};
             asset = &APPEND(a, job->assets, job->asset_count, job->asset_room);
@@ -387,6 +387,8 @@ const struct compile_cost *compile_explain(struct compile *job)
         for (int k = 0; k < s->text->weight_count; k++) {
             const struct weights *w = s->text->weights[k];
 
+            if (w->texture ? w->same != NULL : s->same_table != NULL)
+                continue;
             cost->weight_bytes += w->texture ? w->width * w->height * 8 : w->rows * w->columns * 16;
         }
     }

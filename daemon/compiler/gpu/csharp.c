@@ -39,6 +39,12 @@ static void blank(struct printer *f)
 const char *csharp_weights_name(struct arena *a, const char *prefix, const struct step *step,
                                 const struct weights *w)
 {
+    if (w && w->same) {
+        step = w->same_step;
+        w = w->same;
+    } else if (!w && step->same_table) {
+        step = step->same_table;
+    }
     int place = w ? (int)w->offset + (step->text->table_entries > 0) : 0;
 
     if (place == 0)
@@ -263,7 +269,7 @@ static void print_weight_fields(struct printer *f)
         for (int k = 0; k < s->text->weight_count; k++)
             if (!s->text->weights[k]->texture && !about)
                 about = s->text->weights[k]->about;
-        if (s->text->table_entries) {
+        if (s->text->table_entries && !s->same_table) {
             line(f, "// Layer %d: weights of %s, %s.", i, layer_name(f, s), about);
             line(f, "public Vector4[] %s;", csharp_weights_name(f->arena, prefix, s, NULL));
             blank(f);
@@ -272,7 +278,7 @@ static void print_weight_fields(struct printer *f)
             const struct weights *w = s->text->weights[k];
             const char *name = csharp_weights_name(f->arena, prefix, s, w);
 
-            if (!w->texture)
+            if (!w->texture || w->same)
                 continue;
             line(f, "/// Weights of layer %d, %s, %s: assign %s.%s.asset.", i, layer_name(f, s),
                  w->about, f->o->file_stem, name + strlen(prefix));
@@ -315,13 +321,13 @@ static void print_load(struct printer *f)
     for (int i = 0; i < f->p->step_count; i++) {
         const struct step *s = f->p->steps[i];
 
-        if (s->text->table_entries)
+        if (s->text->table_entries && !s->same_table)
             table_print(f, s);
         for (int k = 0; k < s->text->weight_count; k++) {
             const struct weights *w = s->text->weights[k];
             const char *name = csharp_weights_name(f->arena, prefix, s, w);
 
-            if (!w->texture)
+            if (!w->texture || w->same)
                 continue;
             line(f, "%sBuffer = Gpu.Buffer(%" PRId64 ", %" PRId64 ", GpuFormat.Half);", name,
                  w->width, w->height);

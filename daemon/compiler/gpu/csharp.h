@@ -7,7 +7,7 @@
 #include "daemon/compiler/compiler.h"
 #include "daemon/compiler/gpu/kernel.h"
 
-/* Names of what belongs to weights of a step: "Filterw3" of its table (or of its only texture),
+/* Names of what belongs to weights of a step (or to the earlier ones that are the same): "Filterw3" of its table (or of its only texture),
  * "Filterw3s", "Filterw3s2" … of further textures. w NULL: the table. */
 const char *csharp_weights_name(struct arena *a, const char *prefix, const struct step *step,
                                 const struct weights *w);

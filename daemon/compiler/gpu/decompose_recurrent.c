@@ -161,7 +161,7 @@ static struct value *next_lstm(struct unrolled *u, struct value *x, struct value
                                struct value *c)
 {
     enum { I, O, F, C };
-    struct value *all = make_stored(u->n, plus(u, h ? product(u, h, 0, 4 * u->r.hidden) : NULL, x));
+    struct value *all = h ? make_stored(u->n, plus(u, product(u, h, 0, 4 * u->r.hidden), x)) : x;
     struct value *sum[4], *in, *forget, *cell, *two[2];
 
     for (int g = 0; g < 4; g++)

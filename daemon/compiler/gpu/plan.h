@@ -22,12 +22,12 @@ enum placement {
 /* value->plan */
 struct spot {
     enum placement placement;
-    struct layout layout; /* PLACED_BUFFER */
-    int buffer;           /* PLACED_BUFFER: in plan->buffers */
-    struct step *step;    /* that computes it: PLACED_BUFFER (NULL for inputs), PLACED_JOINED */
-    double size;          /* that it probably has (magnitude.h) */
-    int exponent;         /* PLACED_BUFFER: it is stored times 2^-exponent */
-    double lo, hi;        /* magnitudes, once known (range.c); else infinities */
+    struct layout layout;  /* PLACED_BUFFER */
+    int buffer;            /* PLACED_BUFFER: in plan->buffers */
+    struct step *step;     /* that computes it: PLACED_BUFFER (NULL for inputs), PLACED_JOINED */
+    double size;           /* that it probably has (magnitude.h) */
+    int exponent;          /* PLACED_BUFFER: it is stored times 2^-exponent */
+    double lo, hi;         /* magnitudes, once known (range.c); else infinities */
     const int64_t *tables; /* of token ids: tokens_tables(), one row of the buffer each */
     int table_count;
 };
@@ -69,6 +69,7 @@ struct step {
     struct node **fused; /* operators that are computed in it, in order, root first */
     int fused_count, fused_room;
     struct kernel_text *text;
+    const struct step *same_table; /* an earlier step whose table is the same (share.c) */
     int mark;
 };
 
@@ -86,6 +87,8 @@ struct plan {
 /* Chooses steps, fusion, layouts, order. Faults (TUKI0134 …) are reported; the plan is to be used
  * only where no error was. */
 struct plan *plan_graph(struct graph *g, struct compile_cache *cache /* of layers, may be NULL */);
+/* Finds tables and weight textures that are the same (share.c). */
+void plan_share(struct plan *p);
 /* Lets inner buffers of equal size whose lifetimes do not meet share storage (buffers.c). */
 void plan_buffers(struct plan *p);
 

@@ -786,6 +786,7 @@ struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
     }
     write_kernels(p, cache);
     order_steps(p);
+    plan_share(p);
     plan_buffers(p);
     return p;
 }

@@ -438,7 +438,7 @@ static const char *simulate(struct trial *t, struct plan *p, const char *text, s
         for (int k = 0; k < p->steps[i]->text->weight_count; k++) {
             const struct weights *w = p->steps[i]->text->weights[k];
 
-            if (!w->texture)
+            if (!w->texture || w->same)
                 continue;
             textures = true;
             payload.length = 0;
