@@ -182,7 +182,8 @@ static bool join(struct plan *p, struct node *n)
     best->value = out;
     spot_of(out)->placement = PLACED_BUFFER;
     spot_of(out)->step = best;
-    APPEND(&p->context->arena, best->fused, best->fused_count, best->fused_room) = n;
+    if (!functions_of(n)->stores)
+        APPEND(&p->context->arena, best->fused, best->fused_count, best->fused_room) = n;
     return true;
 }
 

@@ -119,7 +119,9 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
     struct condition conditions[2 * SPATIAL];
     int condition_count = 0;
     int64_t counts[SPATIAL], in_groups, rows = (y->dim[1] + 3) / 4;
-    static const char *const names[] = {"kz", "ky", "kx"}, *const places[] = {"iz", "iy", "ix"};
+    static const char *const names[] = {"ku", "kv", "kw", "kz", "ky", "kx"}, *const places[] = {
+                                                                                 "iu", "iv", "iw",
+                                                                                 "iz", "iy", "ix"};
 
     convolution_read(n, transposed, &c);
     /* What the comment over the table says: so many filters, of that shape. */
@@ -140,7 +142,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
     source[0] = at[0];
     tap = kernel_constant(k, 0);
     for (int i = 0; i < c.axes; i++) {
-        const char *name = names[3 - c.axes + i], *place = places[3 - c.axes + i];
+        const char *name = names[SPATIAL - c.axes + i], *place = places[SPATIAL - c.axes + i];
         const struct index *o = at[i + 2], *position, *number;
         struct condition *inside = &conditions[condition_count];
         int64_t extent = x->shape.dim[i + 2];

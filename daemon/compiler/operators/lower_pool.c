@@ -32,7 +32,9 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
     struct condition inside[MAX_AXES], counting[MAX_AXES];
     const char *sums[4], *texts[4], *total = NULL;
     int64_t taps = 1;
-    static const char *const names[] = {"kz", "ky", "kx"}, *const places[] = {"iz", "iy", "ix"};
+    static const char *const names[] = {"ku", "kv", "kw", "kz", "ky", "kx"}, *const places[] = {
+                                                                                 "iu", "iv", "iw",
+                                                                                 "iz", "iy", "ix"};
 
     for (int i = 0; i < axes; i++) {
         int64_t reach = (n->outputs[0]->shape.dim[i + 2] - 1) * (strides ? strides[i] : 1) +
@@ -54,11 +56,11 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
     source[0] = k->out.at[0][0];
     source[1] = k->out.at[0][1];
     for (int i = 0; i < axes; i++) {
-        const struct index *tap = kernel_loop(k, names[3 - axes + i], kernel[i]);
+        const struct index *tap = kernel_loop(k, names[MAX_AXES - 2 - axes + i], kernel[i]);
         int64_t begin = pads ? pads[i] : 0, extent = x->shape.dim[i + 2];
 
         source[i + 2] = kernel_bind(
-            k, places[3 - axes + i],
+            k, places[MAX_AXES - 2 - axes + i],
             index_plus(p,
                        index_add(p, index_times(p, k->out.at[0][i + 2], strides ? strides[i] : 1),
                                  index_times(p, tap, dilations ? dilations[i] : 1)),
