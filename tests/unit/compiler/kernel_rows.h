@@ -149,6 +149,19 @@ static struct value *read_operand(struct trial *t, const char **at, struct tenso
         *given = truths;
         return graph_node(t->g, operator_get(&t->c, "Greater"), "mask", two, 2, 1)->outputs[0];
     }
+    if (letter == 't' && !strncmp(blank(p), "as ", 3)) {
+        int64_t ids[64], count = 0;
+        struct value *v = feed(t, tensor);
+        struct shape list;
+
+        for (p = blank(p) + 2; *blank(p) && *blank(p) != ';'; count++)
+            ids[count] = strtoll(p, (char **)(uintptr_t)&p, 10);
+        *at = p;
+        list = shape_of(1, &count);
+        t->fed[v->input] = tensor_new(a, TYPE_INT64, &list, &bools);
+        memcpy(bools, ids, (size_t)count * sizeof *ids);
+        return v;
+    }
     if (letter == 's') {
         struct tensor *fed;
         struct shape swapped = shape_of(3, (const int64_t[]){s.dim[1], s.dim[0], s.dim[2]});
@@ -264,7 +277,7 @@ static void build(struct trial *t, const struct row *row)
     for (int o = 0; o < outputs; o++) {
         struct value *v = t->n->outputs[o];
 
-        if (colon && colon[1 + o] == '-') {
+        if (colon && !isdigit((unsigned char)colon[1]) && colon[1 + o] == '-') {
             t->n->outputs[o] = NULL;
             continue;
         }
