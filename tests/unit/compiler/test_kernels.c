@@ -624,6 +624,48 @@ ROWS(recurrent)
 ROWS(signals)
 ROWS(batches)
 
+/* Two tables of different lengths, read by the same ids: each has its own row of the buffer. */
+static const char *look_up_twice(struct trial *t)
+{
+    struct value *both[2], *list[2];
+    const char *tables[] = {"c[9,5]", "c[3000,4]"}, *ids = "t[1,4] 8 0 5 -1";
+    struct tensor *given[2][2];
+
+    context_init(&t->c, NULL);
+    if (setjmp(t->c.escape))
+        return t->c.why;
+    t->g = graph_new(&t->c);
+    t->g->opset = 99;
+    t->random = 1;
+    both[1] = read_operand(t, &ids, &given[0][1]);
+    for (int i = 0; i < 2; i++) {
+        struct node *n;
+
+        both[0] = read_operand(t, &tables[i], &given[i][0]);
+        given[i][1] = given[0][1];
+        n = graph_node(t->g, operator_get(&t->c, "Gather"), "table", both, 2, 1);
+        list[i] = n->outputs[0];
+        infer_node(n);
+        evaluate_with(n, given[i], &t->expected[i], &t->c.arena);
+        t->output[i] = i;
+    }
+    infer_graph(t->g);
+    give_out(t, 2, list);
+    return check_graph(t);
+}
+
+static void check_two_tables(void **state)
+{
+    struct trial *t = calloc(1, sizeof *t);
+    const char *why = look_up_twice(t);
+
+    (void)state;
+    if (why)
+        fail_msg("%s", why);
+    context_release(&t->c);
+    free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -633,7 +675,7 @@ int main(void)
         cmocka_unit_test(check_reductions),   cmocka_unit_test(check_views),
         cmocka_unit_test(check_resampling),   cmocka_unit_test(check_attention),
         cmocka_unit_test(check_recurrent),    cmocka_unit_test(check_signals),
-        cmocka_unit_test(check_batches),
+        cmocka_unit_test(check_batches),      cmocka_unit_test(check_two_tables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
