@@ -107,7 +107,8 @@ static struct value *read_operand(struct trial *t, const char **at, struct tenso
                  {'c', TYPE_FLOAT32, -1, 1},       {'q', TYPE_FLOAT32, 0.5f, 1.5f},
                  {'f', TYPE_FLOAT32, 0, 0},        {'i', TYPE_INT64, 0, 0},
                  {'j', TYPE_INT32, 0, 0},          {'b', TYPE_BOOL, 0, 0},
-                 {'t', TYPE_INT64, 0, 0},          {'s', TYPE_FLOAT32, -2, 2}};
+                 {'t', TYPE_INT64, 0, 0},          {'r', TYPE_INT64, 0, 0},
+                 {'s', TYPE_FLOAT32, -2, 2}};
     struct arena *a = &t->c.arena;
     const char *p = *at;
     struct tensor *tensor, *truths;
@@ -122,10 +123,16 @@ static struct value *read_operand(struct trial *t, const char **at, struct tenso
     char letter = *p;
     p = read_shape(p + 1, &s);
     tensor = tensor_new(a, kinds[kind].type, &s, &data);
+    float lo = kinds[kind].lo, hi = kinds[kind].hi;
+    if (letter == 'r') {
+        lo = strtof(p, (char **)(uintptr_t)&p);
+        hi = strtof(p, (char **)(uintptr_t)&p) + 1;
+    }
     for (int64_t i = 0; i < tensor->count; i++) {
-        double number = kinds[kind].lo < kinds[kind].hi
-                            ? (double)draw(t, kinds[kind].lo, kinds[kind].hi)
-                            : strtod(p, (char **)(uintptr_t)&p);
+        double number = lo < hi ? (double)draw(t, lo, hi) : strtod(p, (char **)(uintptr_t)&p);
+
+        if (letter == 'r')
+            number = floor(number);
 
         if (tensor->type == TYPE_FLOAT32)
             ((float *)data)[i] = (float)number;

@@ -610,6 +610,46 @@ static const struct row batches[] = {
     {"Where", "", "m[2,3,1]; x[2,1,5]; c[1]"},
 };
 
+/* Large enough for weight textures, folded layouts and more than one block of cells. */
+static const struct row large[] = {
+    {"Add", "", "x[1,70,80]; c[70,80]"},
+    {"Attention", "is_causal=1", "x[1,4,70,16]; x[1,4,70,16]; x[1,4,70,16]"},
+    {"Attention", "q_num_heads=8;kv_num_heads=2", "x[1,40,64]; x[1,50,16]; x[1,50,16]; c[40,50]"},
+    {"Concat", "axis=1", "x[1,33,20,20]; c[1,30,20,20]"},
+    {"Conv", "pads=[1,1,1,1]", "x[1,33,20,20]; c[65,33,3,3]; c[65]"},
+    {"ConvTranspose", "strides=[2,2];pads=[1,1,1,1]", "x[1,33,10,10]; c[33,35,4,4]; c[35]"},
+    {"CumSum", "", "x[1,5000]; i[] 1"},
+    {"DFT", "onesided=1", "x[1,100,1]; -; i[] 1"},
+    {"DeformConv", "pads=[1,1,1,1]", "x[1,16,12,12]; c[24,16,3,3]; x[1,18,12,12]; c[24]"},
+    {"Einsum", "equation='bhqd,bkhd->bqhk'", "x[1,4,30,20]; x[1,40,4,20]"},
+    {"GRU", "hidden_size=40;linear_before_reset=1",
+     "s[12,1,30]; c[1,120,30]; c[1,120,40]; c[1,240]"},
+    {"Gather", "axis=1", "x[1,5000]; r[60] -5000 4999"},
+    {"Gather", "axis=2", "x[1,6,70]; r[1500] 0 69"},
+    {"GatherElements", "axis=1", "x[1,60,40]; r[1,50,40] -60 59"},
+    {"GatherElements", "axis=2", "x[1,60,40]; r[1,60,30] 0 39"},
+    {"GatherND", "", "x[1,60,40]; r[200,2] 0 0"},
+    {"GridSample", "mode='cubic'", "x[1,9,30,40]; x[1,20,30,2]"},
+    {"Hardmax", "", "x[1,2,3000]"},
+    {"LSTM:3", "hidden_size=64;direction='bidirectional'",
+     "s[6,1,33]; c[2,256,33]; c[2,256,64]; c[2,512]"},
+    {"LayerNormalization", "", "x[1,50,300]; c[300]; c[300]"},
+    {"MatMul", "", "x[1,50,300]; c[300,130]"},
+    {"MaxPool", "kernel_shape=[3,3];strides=[2,2]", "x[1,33,40,40]"},
+    {"Pad", "mode='reflect'", "x[1,5,40,40]; i[8] 0 0 30 7 0 0 3 30"},
+    {"ReduceMean", "keepdims=0", "x[1,33,40,40]; i[2] 1 3"},
+    {"Relu", "", "x[1,3,300,200]"},
+    {"Reshape", "", "x[1,64,30,30]; i[3] 1 900 64"},
+    {"Resize", "mode='linear'", "x[1,9,30,40]; -; f[4] 1 1 2.5 1.7"},
+    {"ScatterElements", "axis=1;reduction='add'", "x[1,60,40]; r[1,50,40] -60 59; x[1,50,40]"},
+    {"ScatterElements", "axis=2", "x[1,60,40]; r[1,60,9] 0 39; x[1,60,9]"},
+    {"ScatterND", "reduction='add'", "x[1,60,40]; r[1,500,2] 0 0; x[1,500,40]"},
+    {"Softmax", "axis=1", "x[1,300,10,10]"},
+    {"Transpose", "perm=[0,3,1,2]", "x[1,33,40,50]"},
+    {"Transpose", "perm=[0,2,1]", "x[1,3000,40]"},
+    {"Trilu", "", "x[1,60,70]"},
+};
+
 ROWS(unary)
 ROWS(several)
 ROWS(convolutions)
@@ -623,6 +663,7 @@ ROWS(attention)
 ROWS(recurrent)
 ROWS(signals)
 ROWS(batches)
+ROWS(large)
 
 /* Two tables of different lengths, read by the same ids: each has its own row of the buffer. */
 static const char *look_up_twice(struct trial *t)
@@ -675,7 +716,8 @@ int main(void)
         cmocka_unit_test(check_reductions),   cmocka_unit_test(check_views),
         cmocka_unit_test(check_resampling),   cmocka_unit_test(check_attention),
         cmocka_unit_test(check_recurrent),    cmocka_unit_test(check_signals),
-        cmocka_unit_test(check_batches),      cmocka_unit_test(check_two_tables),
+        cmocka_unit_test(check_batches),      cmocka_unit_test(check_large),
+        cmocka_unit_test(check_two_tables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
