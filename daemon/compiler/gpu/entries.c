@@ -1,5 +1,6 @@
 /* Constants in kernels: tables and weight textures, and tables of indices. */
 #include "daemon/compiler/gpu/kernel_inside.h"
+#include "daemon/compiler/gpu/pattern.h"
 #include "daemon/compiler/operators/operator.h"
 #include <inttypes.h>
 #include <math.h>
@@ -117,6 +118,42 @@ void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
         out[j] = kernel_text(k, "%s.%c", name, (w->texture ? "rgba" : "xyzw")[j]);
 }
 
+/* Elements that follow a rule need no table. */
+static bool read_pattern(struct kernel *k, const struct tensor *t, const struct lanes *e,
+                         const char **out)
+{
+    const struct pattern *p = plan_pattern(k->plan, t);
+    int axes = t->shape.axes;
+
+    for (int j = 0; p->found && j < e->count; j++) {
+        struct access access = {.pool = k->pool, .arena = k->arena};
+        struct piece *inside = access_piece(&access, 0);
+        const char *in = kernel_number(k, (double)p->inside),
+                   *other = kernel_number(k, (double)p->outside);
+        const struct index *at[MAX_AXES];
+        struct strbuf s;
+
+        out[j] = in;
+        if (!p->banded)
+            continue;
+        limit_index(k, &t->shape, -1, e->at[j], at);
+        piece_when(&access, inside,
+                   index_add(k->pool, at[axes - 1], index_times(k->pool, at[axes - 2], -1)), p->lo,
+                   p->hi);
+        switch (conditions_known(k, inside->conditions, inside->condition_count)) {
+        case 1:
+            break;
+        case 0:
+            out[j] = other;
+            break;
+        default:
+            conditions_print(k, &s, inside->conditions, inside->condition_count);
+            out[j] = kernel_local(k, "v", kernel_text(k, "%s ? %s : %s", s.text, in, other));
+        }
+    }
+    return p->found;
+}
+
 void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     struct tensor *t = v->constant;
@@ -134,6 +171,8 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
             out[j] = number;
         return;
     }
+    if (read_pattern(k, t, e, out))
+        return;
     /* The axis along which they are neighbours; of elements that lie anywhere, the last axis. */
     for (int a = 0; a < s->axes && packed < 0; a++)
         for (int j = 1; j < e->count && packed < 0; j++)

@@ -157,8 +157,8 @@ void kernel_end_loop(struct kernel *k, int64_t count)
         kernel_close(k);
 }
 
-static bool conditions_print(struct kernel *k, struct strbuf *s, const struct condition *conditions,
-                             int count)
+bool conditions_print(struct kernel *k, struct strbuf *s, const struct condition *conditions,
+                      int count)
 {
     bool any = false;
 

@@ -44,6 +44,9 @@ static inline struct kernel_state *state_of(struct kernel *k)
 /* ---- kernel.c ---- */
 /* 1: all hold here, 0: one never does, -1: it depends. */
 int conditions_known(struct kernel *k, const struct condition *conditions, int count);
+/* Those that do not hold anyway, as a C# expression; false: all hold. */
+bool conditions_print(struct kernel *k, struct strbuf *s, const struct condition *conditions,
+                      int count);
 /* The name under which an element (cell false) or a cell was written in a block that is still open;
  * NULL: none. */
 const char *memo_find(struct kernel *k, const struct value *v, const struct weights *w, bool cell,

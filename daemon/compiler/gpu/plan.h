@@ -9,6 +9,7 @@
 
 struct compile_cache;
 struct kernel_text;
+struct pattern;
 
 enum placement {
     PLACED_NOWHERE, /* nobody reads it */
@@ -82,6 +83,7 @@ struct plan {
     int buffer_count, buffer_room;
     struct storage *storage; /* GPU buffers for the inner ones */
     int storage_count, storage_room;
+    struct pattern *patterns; /* of constants looked at so far (pattern.h) */
 };
 
 /* Chooses steps, fusion, layouts, order. Faults (TUKI0134 …) are reported; the plan is to be used
