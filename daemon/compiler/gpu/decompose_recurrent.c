@@ -299,7 +299,7 @@ bool decompose_recurrent(struct node *n, struct value **out)
         return false;
     u.directions = u.r.directions;
     u.lengths = node_input(n, 4) ? node_constant_ints(n, 4, &count) : NULL;
-    if ((node_input(n, 4) && !u.lengths) || !n->inputs[1]->constant || !n->inputs[2]->constant)
+    if (node_input(n, 4) && !u.lengths)
         return false;
     read_weights(&u);
 

@@ -580,7 +580,9 @@ void split_items(struct graph *g)
     for (int i = 0; i < g->input_count; i++) {
         struct value *v = g->inputs[i];
 
-        if ((!v->reader_count && !v->output_count) || v->shape.axes < 2 || value_is_weight(v))
+        /* A weight is one row; passes may have made another input look like one. */
+        if ((!v->reader_count && !v->output_count) || v->shape.axes < 2 ||
+            (v->shape.dim[0] == 1 && value_is_weight(v)))
             continue;
         b.items = v->shape.dim[0];
         b.batched[v->id] = true;
