@@ -220,6 +220,20 @@ static bool pull_again(struct session *session, const char *path)
     return news;
 }
 
+/* Whether what is known is of this text. Of one that has changed since there is nothing to say; but
+ * several editors may have the file open, and the text that was read is then only one of theirs. */
+static bool is_of(const struct member *member, const struct document *document)
+{
+    const struct buffer *text = &document->text.bytes;
+
+    if (member->change == document->change)
+        return true;
+    return member->script && !member->reading &&
+           member->script->text.bytes.length == text->length &&
+           (text->length == 0 ||
+            memcmp(member->script->text.bytes.data, text->data, text->length) == 0);
+}
+
 static void publish_to(struct session *session, const char *path)
 {
     struct server *server = session->server;
@@ -236,9 +250,7 @@ static void publish_to(struct session *session, const char *path)
 
     if (json_print(&text, diagnostics) < 0)
         goto out;
-    /* Of a text that has changed since there is nothing to say. */
-    if (document && member && member->kind == MEMBER_SCRIPT &&
-        (member->version != version || member->change != document->change))
+    if (document && member && member->kind == MEMBER_SCRIPT && !is_of(member, document))
         goto out;
     if (!last && empty && !document)
         goto out;
