@@ -3,12 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LEFT_BEHIND_S 10
 
 /* One file on its way: compared with what is there, or written beside it. */
 struct output {
@@ -330,6 +335,44 @@ bool outputs_is_asset(const char *name, const char *stem)
     return !strcmp(at, ".asset") || !strcmp(at, ".asset.meta");
 }
 
+static bool ends_with(const char *text, size_t length, const char *ending)
+{
+    size_t size = strlen(ending);
+
+    return length > size && !memcmp(text + length - size, ending, size);
+}
+
+/* Whether name is one of create_beside()'s, .NAME.PID-NUMBER, of one of our files. *pid: its
+ * maker's. */
+static bool is_temporary(const char *name, long *pid)
+{
+    const char *dot = strrchr(name, '.');
+    size_t length = dot ? (size_t)(dot - name) : 0;
+    char *at;
+
+    if (*name != '.' || !dot || !isdigit((unsigned char)dot[1]))
+        return false;
+    errno = 0;
+    *pid = strtol(dot + 1, &at, 10);
+    if (errno || *pid <= 0 || *at != '-' || !at[1] || at[1 + strspn(at + 1, "0123456789")])
+        return false;
+    return ends_with(name, length, ".Model.cs") || ends_with(name, length, ".asset") ||
+           ends_with(name, length, ".asset.meta");
+}
+
+/* Whether a process was killed while it wrote this. That its maker is not to be seen is no proof
+ * where machines or containers share a folder; that nobody writes it any more is one. */
+static bool is_left_behind(int folder, const char *name)
+{
+    struct stat status;
+    long pid;
+
+    if (!is_temporary(name, &pid) || pid > INT_MAX || !kill((pid_t)pid, 0) || errno != ESRCH)
+        return false;
+    return !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISREG(status.st_mode) &&
+           time(NULL) - status.st_mtime > LEFT_BEHIND_S;
+}
+
 static bool is_listed(const char *name, const struct compile_asset *assets, int count)
 {
     size_t length = strlen(name);
@@ -356,6 +399,10 @@ static void delete_unlisted(struct outputs *out, const char *file_name,
     for (const struct dirent *e; folder && stem && (e = readdir(folder));) {
         char *path;
 
+        if (is_left_behind(dirfd(folder), e->d_name)) {
+            unlinkat(dirfd(folder), e->d_name, 0);
+            continue;
+        }
         if (!outputs_is_asset(e->d_name, stem) || is_listed(e->d_name, assets, count))
             continue;
         path = join(out->folder, e->d_name, "");

@@ -8,7 +8,7 @@
  * its bytes differ: neither an editor nor Unity wakes up for nothing. Order: assets first, the
  * class last, so that a class on disk never names an asset that is not there. After a good write
  * the same model's assets that are not listed any more are deleted with their .meta files; a .cs
- * is never deleted. A .meta to which an editor added lines of its own is left alone as long as its
+ * is never deleted. Temporary files that a killed process left there go too. A .meta to which an editor added lines of its own is left alone as long as its
  * identity is ours. Blocking; one folder by one thread at a time.
  */
 #include "daemon/compiler/compiler.h"

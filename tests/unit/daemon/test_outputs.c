@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -192,6 +194,44 @@ static void unlisted_assets_go_and_nothing_else(void **state)
     compile_free(job);
 }
 
+/* As a process left it that was killed so many seconds ago. */
+static void make_left_behind(const char *name, long pid, int seconds)
+{
+    struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+    char whole[128];
+
+    snprintf(whole, sizeof whole, "%s.%ld-7", name, pid);
+    make_file(whole, "half");
+    assert_int_equal(utimensat(AT_FDCWD, path_of(whole), times, 0), 0);
+}
+
+static void what_a_killed_process_left_goes(void **state)
+{
+    struct compile *job = compile_conv(4);
+    struct outputs out = {.folder = folder};
+    long nobody = INT_MAX; /* no process has this number */
+    char expected[512];
+
+    (void)state;
+    make_left_behind(".Other.Filter.Model.cs", nobody, 60);
+    make_left_behind(".Sharpen.Filter.w0.asset", nobody, 60);
+    make_left_behind(".Sharpen.Filter.w0.asset.meta", nobody, 60);
+    make_left_behind(".Young.Model.cs", nobody, 0);
+    make_left_behind(".Alive.Model.cs", (long)getpid(), 60);
+    make_left_behind(".notes.txt", nobody, 60);
+    make_left_behind("Plain.Model.cs", nobody, 60);
+    make_file(".A.Model.cs.12", "kept");
+    make_file(".A.Model.cs.12-x", "kept");
+    assert_true(outputs_write(&out, job));
+    snprintf(expected, sizeof expected,
+             ".A.Model.cs.12 .A.Model.cs.12-x .Alive.Model.cs.%ld-7 .Young.Model.cs.%ld-7 "
+             ".notes.txt.%ld-7 Plain.Model.cs.%ld-7 Sharpen.Filter.Model.cs",
+             (long)getpid(), nobody, nobody, nobody);
+    assert_string_equal(listing(), expected);
+    outputs_release(&out);
+    compile_free(job);
+}
+
 static void the_text_alone_may_be_withheld(void **state)
 {
     struct compile *job = compile_conv(64);
@@ -251,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(written_once, begin, end),
         cmocka_unit_test_setup_teardown(one_changed_byte_is_mended, begin, end),
         cmocka_unit_test_setup_teardown(unlisted_assets_go_and_nothing_else, begin, end),
+        cmocka_unit_test_setup_teardown(what_a_killed_process_left_goes, begin, end),
         cmocka_unit_test_setup_teardown(the_text_alone_may_be_withheld, begin, end),
         cmocka_unit_test_setup_teardown(a_failure_says_which_file, begin, end),
         cmocka_unit_test_setup_teardown(a_replaced_file_keeps_its_permissions, begin, end),
