@@ -8,7 +8,6 @@
 
 #define FLUSH_MS 1000
 #define READ_SIZE ((size_t)64 * 1024)
-#define LOOK_MS 250
 
 struct piece {
     struct channel *channel;
@@ -32,9 +31,7 @@ struct channel {
     int input, output; /* files; -1: a stream */
     union end in, out; /* of streams; out is not used where one socket does both */
     bool in_open, out_open, same;
-    uv_timer_t flush, look;
-    uint64_t sent, taken; /* bytes, ever: queued; taken by the client when it was last looked at */
-    int looks;            /* since it took any */
+    uv_timer_t flush;
     char *block;
     uv_fs_t reading;
     bool reading_file;
@@ -96,8 +93,7 @@ struct channel *channel_new(struct uv_loop_s *loop, int input, int output,
     channel->in.handle.data = channel->out.handle.data = channel;
     channel->block = memory_new(READ_SIZE);
     uv_timer_init(loop, &channel->flush);
-    uv_timer_init(loop, &channel->look);
-    channel->flush.data = channel->look.data = channel;
+    channel->flush.data = channel;
     return channel;
 failed:
     /* A descriptor that libuv refuses: the process has nothing to talk over, and leaves. */
@@ -246,54 +242,21 @@ static void write_file(struct channel *channel)
     uv_fs_write(channel->loop, &piece->file, channel->output, &buffer, 1, -1, file_written);
 }
 
-/* What the client has not taken yet, to the byte: of a large message parts go. */
-static size_t waiting(const struct channel *channel)
-{
-    if (channel->output < 0)
-        return uv_stream_get_write_queue_size(channel->same ? &channel->in.stream
-                                                            : &channel->out.stream);
-    return channel->queued - (channel->first ? channel->first->written : 0);
-}
-
-/* A client that is far behind but reads is not stuck: what it asked for may be large. */
-static void look(uv_timer_t *timer)
-{
-    struct channel *channel = timer->data;
-    size_t behind = waiting(channel);
-    uint64_t taken = channel->sent - behind;
-
-    if (channel->closing || behind <= CHANNEL_QUEUE_LIMIT) {
-        uv_timer_stop(timer);
-        return;
-    }
-    channel->looks = taken != channel->taken ? 0 : channel->looks + 1;
-    channel->taken = taken;
-    if (channel->looks * LOOK_MS < CHANNEL_STUCK_MS)
-        return;
-    channel->broken = true;
-    end_input(channel, UV_ETIMEDOUT);
-}
-
 bool channel_send(struct channel *channel, char *bytes, size_t length)
 {
     struct piece *piece;
     uv_buf_t buffer;
 
-    /* One message may be larger than the cap; a second one behind it may not wait. */
-    if (channel->broken || channel->closing || waiting(channel) > CHANNEL_QUEUE_CAP) {
+    /* One message may be larger than the limit; a second one behind it may not wait. */
+    if (channel->broken || channel->closing || channel->queued > CHANNEL_QUEUE_LIMIT) {
         free(bytes);
         return false;
-    }
-    if (waiting(channel) > CHANNEL_QUEUE_LIMIT && !uv_is_active((uv_handle_t *)&channel->look)) {
-        channel->looks = 0;
-        uv_timer_start(&channel->look, look, LOOK_MS, LOOK_MS);
     }
     piece = memory_new(sizeof *piece);
     piece->channel = channel;
     piece->bytes = bytes;
     piece->length = length;
     channel->queued += length;
-    channel->sent += length;
     channel->pieces++;
     if (channel->output >= 0) {
         bool idle = !channel->first;
@@ -340,9 +303,8 @@ static void close_handles(struct channel *channel)
     if (channel->closed_handles)
         return;
     channel->closed_handles = true;
-    channel->handles = 2 + channel->in_open + channel->out_open;
+    channel->handles = 1 + channel->in_open + channel->out_open;
     uv_close((uv_handle_t *)&channel->flush, handle_closed);
-    uv_close((uv_handle_t *)&channel->look, handle_closed);
     if (channel->in_open)
         uv_close(&channel->in.handle, handle_closed);
     if (channel->out_open)

@@ -7,12 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What may wait to be written to a client without a question. A client that is further behind (many
- * or large answers at once) is stuck when it takes nothing for CHANNEL_STUCK_MS, and then its input
- * ends with UV_ETIMEDOUT; with more than CHANNEL_QUEUE_CAP it is stuck however it reads. */
+/* What may wait to be written to a client before it counts as stuck. */
 #define CHANNEL_QUEUE_LIMIT ((size_t)16 * 1024 * 1024)
-#define CHANNEL_QUEUE_CAP ((size_t)256 * 1024 * 1024)
-#define CHANNEL_STUCK_MS 5000
 
 struct uv_loop_s;
 struct uv_pipe_s;
