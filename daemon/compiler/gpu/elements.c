@@ -196,7 +196,7 @@ static void read_pieces(struct kernel *k, struct node *n, const struct access *c
     read_piece(k, n, access, piece, lanes, count, texts);
     for (int j = 0; j < count; j++)
         kernel_line(k, "%s = %s;", names[j], texts[lanes[j]]);
-    kernel_end_if(k, opened, a->pieces[piece].condition_count);
+    kernel_end_if(k, opened);
     size_t before = k->body.length;
     kernel_open(k, "else");
     assume_not(k, a->pieces[piece].conditions, a->pieces[piece].condition_count);

@@ -211,9 +211,8 @@ int kernel_if(struct kernel *k, const struct condition *conditions, int count)
     return 1;
 }
 
-void kernel_end_if(struct kernel *k, int opened, int count)
+void kernel_end_if(struct kernel *k, int opened)
 {
-    (void)count;
     if (opened == 1)
         kernel_close(k);
 }

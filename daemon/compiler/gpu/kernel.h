@@ -55,8 +55,7 @@ struct kernel {
     struct step *step;
     struct strbuf body;
     int indent;
-    bool planning;   /* text is thrown away: only fetches are counted */
-    int64_t fetches; /* so far, planning */
+    int64_t fetches; /* so far */
 
     struct lanes out;          /* the elements that this invocation computes, of step->result */
     struct value **parameters; /* buffers read, in order of parameters */
@@ -92,7 +91,7 @@ void kernel_end_loop(struct kernel *k, int64_t count);
 /* `if (conditions) {` without those that always hold; inside, they are known to hold. Returns 1: a
  * block was opened, 0: nothing was opened, all hold; -1: nothing was opened, never holds. */
 int kernel_if(struct kernel *k, const struct condition *conditions, int count);
-void kernel_end_if(struct kernel *k, int opened, int count);
+void kernel_end_if(struct kernel *k, int opened);
 /* Formats {0}, {1} … with operands in a way that keeps precedence; an operand that occurs more than
  * once is bound to a local first. */
 const char *kernel_format(struct kernel *k, const char *text, const char *const *operands);

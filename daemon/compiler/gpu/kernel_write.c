@@ -80,7 +80,8 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     const struct index *group;
     const char *lanes[4] = {0};
     double lo = -65504, hi = 65504, a, b;
-    bool limited = !(spot && spot->lo >= -65504 && spot->hi <= 65504), computes = !step->copies;
+    bool computes = !step->copies;
+    int exponent = step->copies ? 0 : spot->exponent;
 
     kernel_init(state, p, step);
     kernel_cell(k, l, s, &group);
@@ -89,24 +90,19 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
         k->lowered = true;
     }
     /* A last Relu or Clip and the limit of 16 bits are one clamp. */
-    if (spot && spot->exponent && !step->copies) {
-        lo = ldexp(lo, spot->exponent);
-        hi = ldexp(hi, spot->exponent);
-    }
+    lo = ldexp(lo, exponent);
+    hi = ldexp(hi, exponent);
     while (!step->copies && v->producer->op->functions->clamp &&
            v->producer->op->functions->clamp(v->producer, &a, &b)) {
         lo = fmax(fmin(a, hi), lo);
         hi = fmax(fmin(b, hi), lo);
         v = v->producer->inputs[0];
-        limited = true;
         computes = false;
         if (v->constant || spot_of(v)->placement == PLACED_BUFFER || !v->producer)
             break;
     }
-    if (spot && spot->exponent && !step->copies) {
-        lo = ldexp(lo, -spot->exponent);
-        hi = ldexp(hi, -spot->exponent);
-    }
+    lo = ldexp(lo, -exponent);
+    hi = ldexp(hi, -exponent);
     if (computes)
         compute_value(k, v, &k->out, lanes);
     else
@@ -118,15 +114,14 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
             lanes[j] = "0f";
             continue;
         }
-        if (!step->copies && spot->exponent) {
+        if (exponent) {
             const char *one[] = {lanes[j]};
 
             lanes[j] = kernel_format(
-                k, kernel_text(k, "{0} * %s", kernel_number(k, ldexp(1, -spot->exponent))), one);
+                k, kernel_text(k, "{0} * %s", kernel_number(k, ldexp(1, -exponent))), one);
         }
-        if (limited)
-            lanes[j] = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", lanes[j], kernel_number(k, lo),
-                                   kernel_number(k, hi));
+        lanes[j] = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", lanes[j], kernel_number(k, lo),
+                               kernel_number(k, hi));
         if (4 * (l->groups - 1) + j >= extent) {
             struct strbuf band;
 
@@ -189,6 +184,5 @@ struct kernel *kernel_planning(struct plan *p)
     struct kernel_state *s = NEW(&p->context->arena, struct kernel_state);
 
     kernel_init(s, p, NULL);
-    s->k.planning = true;
     return &s->k;
 }

@@ -107,7 +107,6 @@ static struct hash layer_key(struct recipe_walk *w)
     add_layout(&w->hasher, &s->layout);
     hasher_add_number(&w->hasher, s->copies);
     hasher_add_number(&w->hasher, spot && !s->copies ? (uint64_t)spot->exponent : 0);
-    hasher_add_number(&w->hasher, spot && spot->lo >= -65504 && spot->hi <= 65504);
     add_value(w, s->value, !s->copies);
     return hasher_finish(&w->hasher);
 }

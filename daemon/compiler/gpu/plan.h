@@ -28,7 +28,6 @@ struct spot {
     struct step *step;     /* that computes it: PLACED_BUFFER (NULL for inputs), PLACED_JOINED */
     double size;           /* that it probably has (magnitude.h) */
     int exponent;          /* PLACED_BUFFER: it is stored times 2^-exponent */
-    double lo, hi;         /* magnitudes, once known (range.c); else infinities */
     const int64_t *tables; /* of token ids: tokens_tables(), one row of the buffer each */
     int table_count;
 };

@@ -82,8 +82,6 @@ static struct spot *spot_new(struct context *c, struct value *v)
     struct spot *s = NEW(&c->arena, struct spot);
 
     s->buffer = -1;
-    s->lo = -INFINITY;
-    s->hi = INFINITY;
     v->plan = s;
     return s;
 }
@@ -285,10 +283,9 @@ static int64_t reuse_of(const struct node *n, int slot)
     return reads > 1 ? reads : 1;
 }
 
-/* Fetches of the readers of target, beneath v on the way from target to its readers. Adds the
- * fetches that reading v like its readers do costs, given where everything lies now. */
-static double reading_cost(struct plan *p, struct kernel *k, struct value *v, struct value *target,
-                           int depth)
+/* Fetches that the readers of v take, through what they compute on the way, given where everything
+ * lies now. */
+static double reading_cost(struct kernel *k, struct value *v, int depth)
 {
     double total = 0;
 
@@ -316,7 +313,7 @@ static double reading_cost(struct plan *p, struct kernel *k, struct value *v, st
         } else if (out && out->plan && spot_of(out)->placement != PLACED_BUFFER &&
                    spot_of(out)->placement != PLACED_NOWHERE &&
                    spot_of(out)->placement != PLACED_JOINED) {
-            total += reading_cost(p, k, out, target, depth + 1);
+            total += reading_cost(k, out, depth + 1);
         } else if (out && out->plan) {
             const struct spot *spot = out->plan;
             struct value *last = spot->placement == PLACED_JOINED ? spot->step->value : out;
@@ -419,14 +416,13 @@ static int64_t weights_under(const struct value *v, int depth)
     return total;
 }
 
-static bool is_cheaper_stored(struct plan *p, const struct node *n, int output)
+static bool is_cheaper_stored(const struct node *n, int output)
 {
     struct value *v = n->outputs[output];
     const struct value *seen[MOST_READ_BUFFERS + 1];
     int buffers = count_buffers(v, seen, 0, 0);
     double reads = readings(v, 0), cells = (double)shape_count(&v->shape) / 4;
 
-    (void)p;
     if (reads <= 1)
         return false;
     /* Layouts are not chosen yet: assume that what is stored can be fetched in fours. */
@@ -461,7 +457,7 @@ static void store_where_cheaper(struct plan *p)
         for (int o = 0; g->nodes[i]->mark && o < g->nodes[i]->output_count; o++) {
             context_poll(p->context);
             if (is_computed_by_readers(g->nodes[i]->outputs[o]) &&
-                is_cheaper_stored(p, g->nodes[i], o))
+                is_cheaper_stored(g->nodes[i], o))
                 store_value(p, g->nodes[i]->outputs[o]);
         }
 }
@@ -655,7 +651,7 @@ static bool place_inner(struct plan *p, struct kernel *k, struct step *s)
             continue;
         spot->layout = l;
         /* Writing costs too: cells that are not full, and fetching what it is computed from. */
-        double cost = reading_cost(p, k, v, v, 0) + (double)(l.width * l.height);
+        double cost = reading_cost(k, v, 0) + (double)(l.width * l.height);
         if (!s->root) {
             struct lanes e = sample_elements(k, v, axis);
             enum placement was = spot->placement;

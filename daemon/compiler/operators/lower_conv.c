@@ -223,7 +223,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
             if (j < y->dim[1])
                 kernel_line(k, "%s += %s * %s;", accumulator[j], in[j], vector[j]);
     }
-    kernel_end_if(k, opened, condition_count);
+    kernel_end_if(k, opened);
     for (int i = c.axes; i-- > 0;)
         kernel_end_loop(k, counts[i]);
     kernel_end_loop(k, in_groups);

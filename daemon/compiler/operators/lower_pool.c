@@ -73,7 +73,7 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
         int open = kernel_if(k, counting, axes);
 
         kernel_line(k, "%s += 1f;", total);
-        kernel_end_if(k, open, axes);
+        kernel_end_if(k, open);
     }
     int open = kernel_if(k, inside, axes);
     struct lanes e =
@@ -87,7 +87,7 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
     }
     if (total && !padded)
         kernel_line(k, "%s += 1f;", total);
-    kernel_end_if(k, open, axes);
+    kernel_end_if(k, open);
     for (int i = axes; i-- > 0;)
         kernel_end_loop(k, kernel[i]);
     for (int j = 0; j < 4; j++) {
@@ -180,7 +180,7 @@ void lower_lrn(struct kernel *k, const struct node *n)
             if (s.length)
                 kernel_line(k, "%s += %s;", sums[j], s.text);
         }
-        kernel_end_if(k, opened, 1);
+        kernel_end_if(k, opened);
     }
     for (int j = 0; j < 4; j++)
         k->lane[j] =

@@ -177,7 +177,7 @@ static void add_taps(struct kernel *k, struct value *x, const struct sampler *sa
         for (int j = 0; j < e->count; j++)
             kernel_line(k, weight ? "%s += %s * %s;" : "%s += %s;", sums[j], texts[j], weight);
     }
-    kernel_end_if(k, opened, axes);
+    kernel_end_if(k, opened);
     for (int a = axes; a-- > 0;)
         kernel_end_loop(k, samplers[a].taps);
 }

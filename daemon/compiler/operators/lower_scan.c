@@ -46,7 +46,7 @@ static void scan_one(struct kernel *k, const struct scan *s, struct lanes e,
         for (int i = 0; i < e.count; i++)
             kernel_line(k, "%s %s %s;", sums[i], s->product ? "*=" : "+=", texts[i]);
     }
-    kernel_end_if(k, opened, 1);
+    kernel_end_if(k, opened);
     kernel_end_loop(k, s->extent);
 }
 

@@ -12,7 +12,6 @@
 struct kernel; /* a kernel's text while it is written (gpu/kernel.h) */
 struct index;  /* an integer expression over a kernel's variables (gpu/index.h) */
 struct access; /* where a view's element comes from (gpu/view.h) */
-struct range;  /* magnitudes (gpu/range.h) */
 
 /* How the GPU half treats an operator. */
 enum operator_role {
@@ -65,9 +64,6 @@ struct operator_functions {
     int (*packed)(const struct node *n, int input /* -1: the output */);
     /* ROLE_STEP: how often the kernel fetches each cell of that input. NULL: once. */
     int64_t (*reuse)(const struct node *n, int input);
-
-    /* Magnitudes of the outputs from the inputs' (gpu/range.h). NULL: unknown. */
-    void (*range)(const struct node *n, const struct range *in, struct range *out);
 };
 
 /* The domain of operators that only passes make: no file can name one. */
