@@ -1,33 +1,26 @@
 #include "daemon/asset_cache.h"
 
+#include "daemon/compile_cache.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static struct key128 key_of(struct hash hash)
 {
     return (struct key128){hash.high, hash.low};
 }
 
-static int64_t nanoseconds(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static bool identify(const char *path, struct cache_file_identity *identity)
 {
+    struct file_identity id = {0};
     struct stat status;
+    bool there = stat(path, &status) == 0 && S_ISREG(status.st_mode);
 
-    memset(identity, 0, sizeof *identity);
-    if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
-        return false;
-    identity->device = (uint64_t)status.st_dev;
-    identity->inode = (uint64_t)status.st_ino;
-    identity->size = (uint64_t)status.st_size;
-    identity->mtime_ns = nanoseconds(status.st_mtim);
-    identity->ctime_ns = nanoseconds(status.st_ctim);
-    return true;
+    if (there)
+        file_identity_of(&status, &id);
+    *identity = compile_cache_identity(&id);
+    return there;
 }
 
 static bool recorded(struct cache *cache, struct hash recipe, struct hash *content)
@@ -46,12 +39,10 @@ static bool recorded(struct cache *cache, struct hash recipe, struct hash *conte
 bool asset_cache_known(void *state, const char *path, const struct compile_asset *asset)
 {
     struct asset_cache *a = state;
-    struct timespec now;
     struct hash should;
     struct key128 content;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    a->since_ns = nanoseconds(now);
+    a->since_ns = file_clock_ns();
     a->there = identify(path, &a->before);
     return a->there && recorded(a->cache, asset->recipe, &should) &&
            cache_file_get(a->cache, path, &a->before, &content) && content.high == should.high &&

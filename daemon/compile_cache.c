@@ -41,7 +41,7 @@ static void put(struct compile_cache *base, const char *kind, struct hash key, c
         cache_put(cache_of(base), (enum cache_kind)number, key_of(key), row, size);
 }
 
-static struct cache_file_identity identity_of(const struct file_identity *id)
+struct cache_file_identity compile_cache_identity(const struct file_identity *id)
 {
     return (struct cache_file_identity){
         .device = id->device,
@@ -62,7 +62,7 @@ static char *absolute(const char *path)
 static bool file_get(struct compile_cache *base, const char *path, const struct file_identity *id,
                      struct hash *hash)
 {
-    struct cache_file_identity identity = identity_of(id);
+    struct cache_file_identity identity = compile_cache_identity(id);
     char *full = absolute(path);
     struct key128 key;
     bool found = cache_file_get(cache_of(base), full ? full : path, &identity, &key);
@@ -76,7 +76,7 @@ static bool file_get(struct compile_cache *base, const char *path, const struct 
 static void file_put(struct compile_cache *base, const char *path, const struct file_identity *id,
                      struct hash hash, int64_t hashed_at_ns)
 {
-    struct cache_file_identity identity = identity_of(id);
+    struct cache_file_identity identity = compile_cache_identity(id);
     char *full = absolute(path);
 
     cache_file_put(cache_of(base), full ? full : path, &identity, hashed_at_ns, key_of(hash));

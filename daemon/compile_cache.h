@@ -18,6 +18,8 @@ struct compile_cache_adapter {
     struct cache *cache;       /* borrowed; NULL: misses always */
 };
 
+/* The same identity, as the cache writes it. */
+struct cache_file_identity compile_cache_identity(const struct file_identity *id);
 /* Returns &adapter->base. */
 struct compile_cache *compile_cache_init(struct compile_cache_adapter *adapter,
                                          struct cache *cache);

@@ -14,7 +14,6 @@
 #include "daemon/compiler/passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char *copy(struct arena *a, const char *text, const char *otherwise)
 {
@@ -51,6 +50,7 @@ static bool copy_options(struct compile *job, const struct compile_options *opti
     o->asset_folder = copy(a, o->asset_folder, "");
     o->file_stem = o->file_stem ? arena_strdup(a, o->file_stem)
                                 : arena_printf(a, "%s.%s", o->script, o->prefix);
+    job->file_name = arena_printf(a, "%s.Model.cs", o->file_stem);
     job->models = NEW_ARRAY(a, o->model_count + 1, struct compiled_model);
     return true;
 }
@@ -121,10 +121,10 @@ static void add_edge(struct compile *job, const struct plan *p, const struct buf
     struct compile_edge *e = output ? &APPEND(a, job->outputs, job->output_count, job->output_room)
                                     : &APPEND(a, job->inputs, job->input_count, job->input_room);
 
-    *e = (struct compile_edge){.field = b->kind == BUFFER_TOKENS
-                                            ? csharp_tokens_name(a, job->o.prefix, b->number)
-                                            : csharp_edge_name(a, job->o.prefix, output, b->number,
-                                                               0),
+    *e = (struct compile_edge){.field =
+                                   b->kind == BUFFER_TOKENS
+                                       ? csharp_tokens_name(a, job->o.prefix, b->number)
+                                       : csharp_edge_name(a, job->o.prefix, output, b->number, 0),
                                .name = output ? p->graph->output_names[b->number] : b->value->name,
                                .number = b->number,
                                .items = p->graph->items,
@@ -211,36 +211,27 @@ static bool compile_again(struct compile *job)
     return true;
 }
 
-/* Now, in nanoseconds since 1970: by the clock that file systems stamp with. */
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 enum compile_status compile_run(struct compile *job)
 {
     struct file_identity *before, after;
-    int64_t began = now_ns();
+    int64_t began = file_clock_ns();
 
     if (setjmp(job->c.escape)) {
         job->status = job->c.reason == ESCAPE_CANCELLED ? COMPILE_CANCELLED : COMPILE_FAILED;
         return job->status;
     }
-    if (compile_recall(job))
-        return job->status = COMPILE_OK;
     bool good = job->o.model_count > 0;
     before = NEW_ARRAY(&job->c.arena, job->o.model_count + 1, struct file_identity);
     for (int i = 0; job->cache && i < job->o.model_count; i++)
         compile_identity(job, i, &before[i]);
+    if (compile_recall(job, before))
+        return job->status = COMPILE_OK;
     compile_all(job);
     for (int i = 0; i < job->o.model_count; i++) {
         good = good && job->models[i].plan;
         /* A model's external files have identities of their own: such a model is read each time. */
         if (job->cache && job->models[i].file.graph && !job->models[i].file.external_count &&
-            compile_identity(job, i, &after) && !memcmp(&before[i], &after, sizeof after))
+            compile_identity(job, i, &after) && file_identity_equal(&before[i], &after))
             job->cache->file_put(job->cache, job->o.models[i], &after, job->models[i].file.content,
                                  began);
     }
@@ -279,9 +270,7 @@ const char *const *compile_external(const struct compile *job, int model, int *c
 
 const char *compile_file_name(const struct compile *job)
 {
-    /* Made on demand would need the way out: it is short, and the job is the caller's to change. */
-    return arena_printf(&((struct compile *)(uintptr_t)job)->c.arena, "%s.Model.cs",
-                        job->o.file_stem);
+    return job->file_name;
 }
 
 const char *compile_text(const struct compile *job, size_t *length)

@@ -27,6 +27,7 @@ struct compile {
     struct compile_cache *cache;
     struct compiled_model *models;
     enum compile_status status;
+    const char *file_name; /* of the generated file */
     struct strbuf text;
     struct compile_asset *assets;
     struct asset_place *places;
@@ -37,9 +38,9 @@ struct compile {
 };
 
 /* Fills in all results of an earlier compile of the same models with the same options, without
- * reading them: their content is known by their identities. false: not remembered, nothing was
- * changed. */
-bool compile_recall(struct compile *job);
+ * reading them: their content is known by their identities (one a model, zero where it could not be
+ * had). false: not remembered, nothing was changed. */
+bool compile_recall(struct compile *job, const struct file_identity *identities);
 /* Keeps the results (COMPILE_OK) for compile_recall(). */
 void compile_remember(struct compile *job);
 /* The identity of a model's file; false where it cannot be opened. */

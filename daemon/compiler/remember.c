@@ -215,7 +215,7 @@ void compile_remember(struct compile *job)
     job->cache->put(job->cache, "model", result_key(job), s.text, s.length);
 }
 
-bool compile_recall(struct compile *job)
+bool compile_recall(struct compile *job, const struct file_identity *identities)
 {
     struct arena *a = &job->c.arena;
     struct row r = {0};
@@ -225,13 +225,11 @@ bool compile_recall(struct compile *job)
 
     if (!job->cache || !job->o.model_count)
         return false;
-    for (int i = 0; i < job->o.model_count; i++) {
-        struct file_identity id;
-
-        if (!compile_identity(job, i, &id) ||
-            !job->cache->file_get(job->cache, job->o.models[i], &id, &job->models[i].file.content))
-            good = false;
-    }
+    for (int i = 0; i < job->o.model_count; i++)
+        good = identities[i].inode &&
+               job->cache->file_get(job->cache, job->o.models[i], &identities[i],
+                                    &job->models[i].file.content) &&
+               good;
     if (!good || !job->cache->get(job->cache, "model", result_key(job), &found, &size)) {
         for (int i = 0; i < job->o.model_count; i++)
             job->models[i].file.content = (struct hash){0, 0};

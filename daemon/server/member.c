@@ -366,7 +366,7 @@ static void check_run(struct job *job)
         check->state = snapshot_state(&check->snapshot);
         if (check->state != SNAPSHOT_UNSURE)
             continue;
-        check->now_ns = path_now_ns();
+        check->now_ns = file_clock_ns();
         check->confirmed =
             outcome_contents_same(check->models, check->contents, check->model_count, &job->cancel);
         if (!check->confirmed)

@@ -112,15 +112,6 @@ bool path_ends(const char *path, const char *suffix)
     return length >= end && strcmp(path + length - end, suffix) == 0;
 }
 
-static int64_t nanoseconds(struct timespec time)
-{
-    int64_t ns;
-
-    if (__builtin_mul_overflow((int64_t)time.tv_sec, 1000000000, &ns))
-        return 0;
-    return __builtin_add_overflow(ns, (int64_t)time.tv_nsec, &ns) ? 0 : ns;
-}
-
 bool path_identity(const char *path, struct file_identity *identity)
 {
     struct stat status;
@@ -128,26 +119,8 @@ bool path_identity(const char *path, struct file_identity *identity)
     *identity = (struct file_identity){0};
     if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
         return false;
-    *identity = (struct file_identity){.device = (uint64_t)status.st_dev,
-                                       .inode = (uint64_t)status.st_ino,
-                                       .size = (uint64_t)status.st_size,
-                                       .modified_ns = nanoseconds(status.st_mtim),
-                                       .changed_ns = nanoseconds(status.st_ctim)};
+    file_identity_of(&status, identity);
     return true;
-}
-
-bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
-}
-
-int64_t path_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return nanoseconds(now);
 }
 
 bool file_identity_settled(const struct file_identity *identity, int64_t at_ns)

@@ -19,9 +19,6 @@ bool path_ends(const char *path, const char *suffix);
 
 /* stat() in the compiler's terms, links followed; false: not there, or no regular file. */
 bool path_identity(const char *path, struct file_identity *identity);
-bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
-/* CLOCK_REALTIME in nanoseconds, what a file's times are compared with. */
-int64_t path_now_ns(void);
 /* Whether a stat may stand for the content that was read at that time (started at_ns): both times 2
  * s older. */
 bool file_identity_settled(const struct file_identity *identity, int64_t at_ns);

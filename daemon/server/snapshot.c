@@ -12,7 +12,7 @@ static bool young(const char *path)
 {
     struct file_identity identity;
 
-    return path_identity(path, &identity) && !file_identity_settled(&identity, path_now_ns());
+    return path_identity(path, &identity) && !file_identity_settled(&identity, file_clock_ns());
 }
 
 bool snapshot_being_written(const char *path)
@@ -45,7 +45,7 @@ void snapshot_note(struct snapshot *snapshot, const char *path)
     snapshot->list = memory_grow(snapshot->list, snapshot->count, sizeof *snapshot->list);
     file = &snapshot->list[snapshot->count++];
     file->path = memory_text(path);
-    file->read_ns = path_now_ns();
+    file->read_ns = file_clock_ns();
     file->exists = path_identity(path, &file->identity);
 }
 

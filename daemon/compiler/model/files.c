@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct file {
@@ -159,17 +160,36 @@ static int64_t nanoseconds(struct timespec t)
     return __builtin_add_overflow(ns, (int64_t)t.tv_nsec, &ns) ? 0 : ns;
 }
 
+void file_identity_of(const struct stat *status, struct file_identity *id)
+{
+    *id = (struct file_identity){.device = (uint64_t)status->st_dev,
+                                 .inode = (uint64_t)status->st_ino,
+                                 .size = (uint64_t)status->st_size,
+                                 .modified_ns = nanoseconds(status->st_mtim),
+                                 .changed_ns = nanoseconds(status->st_ctim)};
+}
+
+bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
+}
+
+int64_t file_clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return nanoseconds(now);
+}
+
 static bool system_identity(struct file *f, struct file_identity *id)
 {
     struct stat status;
 
     if (fstat(f->descriptor, &status))
         return false;
-    *id = (struct file_identity){.device = (uint64_t)status.st_dev,
-                                 .inode = (uint64_t)status.st_ino,
-                                 .size = (uint64_t)status.st_size,
-                                 .modified_ns = nanoseconds(status.st_mtim),
-                                 .changed_ns = nanoseconds(status.st_ctim)};
+    file_identity_of(&status, id);
     return true;
 }
 

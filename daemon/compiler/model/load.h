@@ -15,6 +15,13 @@ struct file_identity {
     uint64_t device, inode, size;
     int64_t modified_ns, changed_ns;
 };
+struct stat;
+/* What stat() says, in these terms. */
+void file_identity_of(const struct stat *status, struct file_identity *id);
+bool file_identity_equal(const struct file_identity *a, const struct file_identity *b);
+/* Now, by the clock that file systems stamp with: nanoseconds since 1970. */
+int64_t file_clock_ns(void);
+
 struct files;
 struct file; /* an open regular file */
 struct files_functions {

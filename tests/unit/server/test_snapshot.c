@@ -69,7 +69,7 @@ static void test_confirmed(void **state)
     write_file(in_folder("a"), "1");
     snapshot_init(&snapshot);
     snapshot_note(&snapshot, in_folder("a"));
-    snapshot_confirm(&snapshot, path_now_ns() + 3000000000);
+    snapshot_confirm(&snapshot, file_clock_ns() + 3000000000);
     assert_int_equal(snapshot_state(&snapshot), SNAPSHOT_SAME);
     snapshot_release(&snapshot);
 }
