@@ -195,6 +195,21 @@ static void compile_all(struct compile *job)
         }
 }
 
+/* Kernels for several sets of weights are not made yet: saying so is better than the first set
+ * alone. */
+static bool refuse_styles(struct compile *job)
+{
+    struct place place = {.kind = PLACE_MODEL};
+
+    for (int i = 1; i < job->o.model_count; i++) {
+        job->c.diagnostics = job->models[i].diagnostics;
+        diagnose(&job->c, &place, TUKI0133, "List one model an attribute",
+                 "several models in one attribute are not compiled yet");
+        job->models[i].diagnostics = job->c.diagnostics;
+    }
+    return job->o.model_count > 1;
+}
+
 /* What came from the cache is enough for most; for the rest the models are compiled after all.
  * false: one of them has changed meanwhile. */
 static bool compile_again(struct compile *job)
@@ -235,6 +250,7 @@ enum compile_status compile_run(struct compile *job)
             job->cache->file_put(job->cache, job->o.models[i], &after, job->models[i].file.content,
                                  began);
     }
+    good = good && !refuse_styles(job);
     if (good) {
         strbuf_init(&job->text, &job->c.arena);
         csharp_print(&job->text, &job->o, job->models[0].plan);
