@@ -12,6 +12,7 @@ static const char *const formats[] = {"text", "json", NULL};
 static bool print_json(const struct compile_cost *cost)
 {
     struct json *root = json_new_object(), *layers = json_new_array();
+    struct json *operators = json_new_object();
     struct buffer text = BUFFER_EMPTY;
 
     json_set_int(root, "steps", cost->steps);
@@ -19,6 +20,10 @@ static bool print_json(const struct compile_cost *cost)
     json_set_int(root, "macs", cost->macs);
     json_set_int(root, "bufferBytes", cost->buffer_bytes);
     json_set_int(root, "weightBytes", cost->weight_bytes);
+    json_set_int(root, "nodes", cost->nodes);
+    for (int i = 0; i < cost->operator_count; i++)
+        json_set_int(operators, cost->operators[i].op, cost->operators[i].count);
+    json_set(root, "operators", operators);
     for (int i = 0; i < cost->layer_count; i++) {
         const struct compile_layer *l = &cost->layers[i];
         struct json *layer = json_new_object(), *fused = json_new_array();
@@ -34,6 +39,7 @@ static bool print_json(const struct compile_cost *cost)
         json_set_int(layer, "macs", l->macs);
         json_set_int(layer, "width", l->width);
         json_set_int(layer, "height", l->height);
+        json_set_string(layer, "layout", l->layout);
         json_append(layers, layer);
     }
     json_set(root, "layers", layers);
@@ -47,23 +53,25 @@ static bool print_json(const struct compile_cost *cost)
 
 static void print_text(const struct compile_cost *cost)
 {
-    printf("%-20s %14s %14s %13s  %s\n", "kernel", "fetches", "multiply-adds", "cells", "layer");
+    printf("%-20s %14s %14s %13s  %-14s %s\n", "kernel", "fetches", "multiply-adds", "cells",
+           "layout", "layer");
     for (int i = 0; i < cost->layer_count; i++) {
         const struct compile_layer *l = &cost->layers[i];
         char cells[48];
 
         snprintf(cells, sizeof cells, "%" PRId64 "x%" PRId64, l->width, l->height);
-        printf("%-20s %14" PRId64 " %14" PRId64 " %13s  %s %s", l->kernel, l->fetches, l->macs,
-               cells, l->op, l->name);
+        printf("%-20s %14" PRId64 " %14" PRId64 " %13s  %-14s %s %s", l->kernel, l->fetches,
+               l->macs, cells, l->layout, l->op, l->name);
         for (int k = 0; k < l->fused_count; k++)
             printf(" + %s", l->fused[k]);
         if (l->steps != 1)
             printf(" (%" PRId64 " steps)", l->steps);
         putchar('\n');
     }
-    printf("%" PRId64 " steps, %" PRId64 " fetches, %" PRId64 " multiply-adds, %" PRId64
-           " bytes of buffers, %" PRId64 " bytes of weights\n",
-           cost->steps, cost->fetches, cost->macs, cost->buffer_bytes, cost->weight_bytes);
+    printf("%d nodes after folding, %" PRId64 " steps, %" PRId64 " fetches, %" PRId64
+           " multiply-adds, %" PRId64 " bytes of buffers, %" PRId64 " bytes of weights\n",
+           cost->nodes, cost->steps, cost->fetches, cost->macs, cost->buffer_bytes,
+           cost->weight_bytes);
 }
 
 static enum exit_status run(struct invocation *v)

@@ -83,6 +83,28 @@ void compile_free(struct compile *job)
 
 /* ---- the pipeline ---- */
 
+static void count_operators(struct compiled_model *m)
+{
+    struct graph *g = m->file.graph;
+    struct arena *a = &g->context->arena;
+
+    for (int i = 0; i < g->node_count; i++) {
+        const char *op = g->nodes[i]->op_type;
+        int at = 0;
+
+        while (at < m->operator_count && strcmp(m->operators[at].op, op) < 0)
+            at++;
+        if (at == m->operator_count || strcmp(m->operators[at].op, op)) {
+            APPEND(a, m->operators, m->operator_count, m->operator_room) =
+                (struct compile_count){0};
+            memmove(&m->operators[at + 1], &m->operators[at],
+                    (size_t)(m->operator_count - 1 - at) * sizeof *m->operators);
+            m->operators[at] = (struct compile_count){.op = op};
+        }
+        m->operators[at].count++;
+    }
+}
+
 static void compile_model(struct compile *job, struct compiled_model *m, const char *path)
 {
     struct context *c = &job->c;
@@ -98,7 +120,12 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
         accept_values(g);
     }
     if (g && !c->diagnostics.errors) {
+        /* The first two rows, so that it is known what they alone leave. */
+        pass_run(g, pass_find("fold"));
+        pass_run(g, pass_find("dead"));
+        m->folded_nodes = g->node_count;
         passes_run(g, NULL);
+        count_operators(m);
         accept_unread(g);
     }
     if (g && !c->diagnostics.errors)
@@ -342,6 +369,23 @@ bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void 
 
 /* ---- explain ---- */
 
+static const char *layout_text(struct arena *a, const struct layout *l)
+{
+    struct strbuf s;
+
+    strbuf_init(&s, a);
+    if (l->packed < 0)
+        return "c=-";
+    strbuf_printf(&s, "c=%d", l->packed);
+    for (int i = 0; i < l->x_count; i++)
+        strbuf_printf(&s, i ? ",%d" : " x=%d", l->x[i]);
+    for (int i = 0; i < l->y_count; i++)
+        strbuf_printf(&s, i ? ",%d" : " y=%d", l->y[i]);
+    if (l->fold)
+        strbuf_add(&s, " folded");
+    return s.text;
+}
+
 static const char *node_label(struct arena *a, const struct node *n)
 {
     return *n->name ? n->name : arena_printf(a, "%s #%d", n->op_type, n->position);
@@ -368,6 +412,9 @@ const struct compile_cost *compile_explain(struct compile *job)
         BUG(&job->c, "the generated file is not what it should be: line %d, column %d: %s",
             error.line, error.column, error.reason);
     cost = NEW(a, struct compile_cost);
+    cost->nodes = job->models[0].folded_nodes;
+    cost->operators = job->models[0].operators;
+    cost->operator_count = job->models[0].operator_count;
     layers = NEW_ARRAY(a, p->step_count + 1, struct compile_layer);
     for (int i = 0; i < p->step_count; i++) {
         const struct step *s = p->steps[i];
@@ -378,6 +425,7 @@ const struct compile_cost *compile_explain(struct compile *job)
         l->kernel = arena_printf(a, "%sLayer%d", job->o.prefix, i);
         l->width = s->layout.width;
         l->height = s->layout.height;
+        l->layout = layout_text(a, &s->layout);
         l->steps = 1;
         l->fetches = (int64_t)each.fetches * l->width * l->height;
         l->macs = (int64_t)each.macs * l->width * l->height;

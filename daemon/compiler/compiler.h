@@ -113,9 +113,17 @@ struct compile_layer {
     const char *const *fused;
     int fused_count;
     int64_t steps, fetches, macs, width, height;
+    const char *layout; /* of what it writes: "c=1 x=3 y=2", the axes on each */
+};
+struct compile_count {
+    const char *op;
+    int count;
 };
 struct compile_cost {
     int64_t steps, fetches, macs, buffer_bytes, weight_bytes;
+    int nodes;                             /* of the graph once constants are folded */
+    const struct compile_count *operators; /* that are left after all passes, by name */
+    int operator_count;
     const struct compile_layer *layers;
     int layer_count;
 };

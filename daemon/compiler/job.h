@@ -13,6 +13,9 @@ struct compiled_model {
     struct model_text *text; /* NULL where it was not made yet */
     struct plan *plan;       /* NULL where an error was found, or where all was remembered */
     bool remembered;         /* what is here came from the cache */
+    int folded_nodes;        /* nodes once constants are folded */
+    struct compile_count *operators; /* that are left after all passes, by name */
+    int operator_count, operator_room;
 };
 
 /* Which weights an asset holds. */

@@ -15,6 +15,7 @@ static struct json *layer_json(const struct compile_layer *layer)
     json_set_int(entry, "macs", layer->macs);
     json_set_int(entry, "width", layer->width);
     json_set_int(entry, "height", layer->height);
+    json_set_string(entry, "layout", layer->layout);
     return entry;
 }
 
@@ -22,7 +23,7 @@ static struct json *make(struct compile *compile, enum compile_status status, co
 {
     const struct diagnostics *diagnostics = compile_diagnostics(compile, 0);
     const struct compile_cost *cost;
-    struct json *result, *layers;
+    struct json *result, *layers, *operators;
 
     if (status != COMPILE_OK) {
         *why = "the model is refused";
@@ -38,11 +39,16 @@ static struct json *make(struct compile *compile, enum compile_status status, co
     }
     result = json_new_object();
     layers = json_new_array();
+    operators = json_new_object();
     json_set_int(result, "steps", cost->steps);
     json_set_int(result, "fetches", cost->fetches);
     json_set_int(result, "macs", cost->macs);
     json_set_int(result, "bufferBytes", cost->buffer_bytes);
     json_set_int(result, "weightBytes", cost->weight_bytes);
+    json_set_int(result, "nodes", cost->nodes);
+    for (int i = 0; i < cost->operator_count; i++)
+        json_set_int(operators, cost->operators[i].op, cost->operators[i].count);
+    json_set(result, "operators", operators);
     for (int i = 0; i < cost->layer_count; i++)
         json_append(layers, layer_json(&cost->layers[i]));
     json_set(result, "layers", layers);
