@@ -83,6 +83,11 @@ static int64_t opset_of(const struct body *body, struct label domain)
     return scope_find(body->imports, domain, &version) ? *(int64_t *)version : -1;
 }
 
+int64_t build_opset(const struct body *body)
+{
+    return opset_of(body, label_of(""));
+}
+
 /* ---- types ---- */
 
 bool build_type(const Onnx__TypeInfo *info, enum element_type *type, struct shape *shape,
@@ -595,7 +600,7 @@ static void build_call(struct builder *b, struct call *call)
         function_inline(b, call, f);
     else if (!*call->domain && !strcmp(call->op_type, "Constant"))
         build_constant(b, call);
-    else if (!*call->domain && control_is(call->op_type) && opset_of(call->body, label_of("")) >= 0)
+    else if (!*call->domain && control_is(call->op_type, build_opset(call->body)))
         control_note(b, call);
     else
         build_operator(b, call);
@@ -647,9 +652,7 @@ void build_nodes(struct builder *b, struct body *body, size_t count, Onnx__Node 
     }
 }
 
-/* A value that is another one under a second name. */
-static void pass_on(struct builder *b, const struct call *call, struct value *from,
-                    struct value *to)
+void build_pass_on(struct builder *b, const struct call *call, struct value *from, struct value *to)
 {
     struct call identity = *call;
 
@@ -682,7 +685,7 @@ void build_pay(struct builder *b, struct body *body, const struct call *call, st
         if (owed[i].paid || !owed[i].value)
             continue;
         if (owed[i].label.length && scope_find(&body->scope, owed[i].label, &meaning) && meaning) {
-            pass_on(b, call, meaning, owed[i].value);
+            build_pass_on(b, call, meaning, owed[i].value);
         } else {
             build_report(b, &place, TUKI0105, "output %s of its %s is never produced",
                          shown(b, owed[i].label), what);

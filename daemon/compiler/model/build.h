@@ -102,6 +102,11 @@ void build_pay(struct builder *b, struct body *body, const struct call *call, st
 /* Pays for inlining count messages before it is done; false (reported) where it is too much or too
  * deep. */
 bool build_afford(struct builder *b, const struct call *call, size_t count, Onnx__Node **nodes);
+/* to is from under a second name. */
+void build_pass_on(struct builder *b, const struct call *call, struct value *from,
+                   struct value *to);
+/* The opset of the standard domain in body, -1 where it is not imported. */
+int64_t build_opset(const struct body *body);
 /* Attributes of a message, references resolved; graphs are left out. */
 struct attribute *build_attributes(struct builder *b, const struct body *body,
                                    const struct place *place, size_t count,

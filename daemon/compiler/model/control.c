@@ -1,75 +1,178 @@
-#include "daemon/compiler/model/control.h"
+#include "daemon/compiler/model/control_inside.h"
 #include <string.h>
 
-enum {
-    MOST_VISITS = 20 * 1000 * 1000
-}; /* of nodes, while the conditions' origins are looked for */
+enum { MOST_VISITS = 20 * 1000 * 1000 }; /* of nodes, while it is looked for what decides */
 
-enum { UNRESOLVED, TAKEN, REFUSED };
+/* Its rows have no functions: none of them is left once the graph stands. */
+const struct operator_functions control_functions = {.role = ROLE_NONE};
 
-struct control {
-    struct call call;
-    struct node *node;
-    int state;
-};
-
-struct controls {
-    struct control **list;
-    int count, room;
-    int64_t visits;
-    bool unsorted; /* since the last branch was taken */
-};
-
-bool control_is(const char *op_type)
+bool control_is(const char *op_type, int64_t opset)
 {
-    return !strcmp(op_type, "If") || !strcmp(op_type, "Loop") || !strcmp(op_type, "Scan");
+    const struct operator* op = opset >= 0 && opset <= INT32_MAX
+        ? operator_find("", op_type, (int)opset)
+        : NULL;
+
+    return op && op->functions == &control_functions;
 }
 
 void control_note(struct builder *b, const struct call *call)
 {
-    struct place place = build_place(call);
-    struct control *k;
-    struct node *n = build_node(b, call);
+    struct control *k = NEW(b->scratch, struct control);
 
-    if (strcmp(call->op_type, "If")) {
-        build_report(b, &place, TUKI0110,
-                     "the operator %s is not supported; export with the loop unrolled",
-                     call->op_type);
-        build_poison(call);
-        return;
-    }
     if (!b->controls)
         b->controls = NEW(b->scratch, struct controls);
-    k = NEW(b->scratch, struct control);
-    *k = (struct control){.call = *call, .node = n};
+    *k = (struct control){.call = *call, .node = build_node(b, call)};
     APPEND(b->scratch, b->controls->list, b->controls->count, b->controls->room) = k;
 }
 
-static void refuse(struct control *k)
+void control_refuse(struct control *k)
 {
-    k->state = REFUSED;
+    k->state = CONTROL_REFUSED;
     build_poison(&k->call);
 }
 
-/* ---- the condition ---- */
+void control_take(struct control *k)
+{
+    k->state = CONTROL_TAKEN;
+    for (int i = 0; i < k->call.output_count; i++)
+        if (k->call.outputs[i])
+            k->call.outputs[i]->producer = NULL;
+    k->node->outputs = NULL;
+    k->node->output_count = 0;
+    node_remove(k->node);
+}
 
-/* What a condition is computed from. */
-struct origin {
-    struct node **nodes; /* sorted as the graph is */
-    int count, room;
-    bool open; /* an If among them is not resolved yet */
-    struct node *comparison;
-    struct value *input; /* a model input that the condition is, maybe cast */
-};
+const Onnx__Graph *control_body(const struct control *k, const char *name)
+{
+    const Onnx__Node *node = k->call.proto;
+
+    for (size_t i = 0; i < node->n_attribute; i++)
+        if (label_equal(label_from(node->attribute[i]->name), label_of(name)))
+            return node->attribute[i]->g;
+    return NULL;
+}
+
+/* ---- what is known ---- */
+
+/* Marks of nodes, as far as they were inferred. */
+enum { FRESH, ENTERED, INFERRED, BLOCKED };
 
 static bool is_open(struct builder *b, const struct node *n)
 {
+    if (n->op)
+        return false;
     b->controls->visits += b->controls->count;
     for (int i = 0; i < b->controls->count; i++)
         if (b->controls->list[i]->node == n)
-            return b->controls->list[i]->state == UNRESOLVED;
+            return b->controls->list[i]->state == CONTROL_OPEN;
     return false;
 }
+
+struct visit {
+    struct node *node;
+    int next_input;
+    bool blocked;
+};
+
+/* Infers everything that last needs, in order, once for all; what an open node keeps from being
+ * inferred is left for another time. Cycles are not followed: sorting reports them. false: it took
+ * too much. */
+static bool infer_needs(struct builder *b, struct node *last, bool *blocked)
+{
+    struct visit *stack = NULL;
+    struct node **later = NULL;
+    int depth = 0, room = 0, later_count = 0, later_room = 0;
+
+    *blocked = false;
+    if (last->mark == INFERRED)
+        return true;
+    APPEND(b->scratch, stack, depth, room) = (struct visit){.node = last};
+    last->mark = ENTERED;
+    while (depth) {
+        struct visit *at = &stack[depth - 1];
+        struct node *n = at->node;
+
+        if (at->next_input < n->input_count) {
+            const struct value *v = n->inputs[at->next_input++];
+            struct node *need = v && !v->constant ? v->producer : NULL;
+
+            b->controls->visits++;
+            if (!need)
+                continue;
+            at->blocked |= need->mark == BLOCKED;
+            if (need->mark == FRESH) {
+                need->mark = ENTERED;
+                APPEND(b->scratch, stack, depth, room) = (struct visit){.node = need};
+            }
+            continue;
+        }
+        if (at->blocked || is_open(b, n)) {
+            n->mark = BLOCKED;
+            APPEND(b->scratch, later, later_count, later_room) = n;
+        } else {
+            if (!n->removed)
+                infer_node(n);
+            n->mark = INFERRED;
+        }
+        depth--;
+        if (depth)
+            stack[depth - 1].blocked |= n->mark == BLOCKED;
+        context_poll(b->c);
+    }
+    *blocked = last->mark == BLOCKED;
+    for (int i = 0; i < later_count; i++)
+        later[i]->mark = FRESH;
+    return b->controls->visits <= MOST_VISITS;
+}
+
+enum known control_know_shape(struct builder *b, struct control *k, struct value *v)
+{
+    struct place place = build_place(&k->call);
+    bool blocked;
+
+    if (v->constant || !v->producer)
+        return KNOWN_NOW;
+    if (infer_needs(b, v->producer, &blocked))
+        return blocked ? KNOWN_LATER : KNOWN_NOW;
+    build_report(b, &place, TUKI0101, "what decides about it depends on too much");
+    control_refuse(k);
+    return KNOWN_NEVER;
+}
+
+enum known control_know(struct builder *b, struct control *k, struct value *v)
+{
+    enum known known = control_know_shape(b, k, v);
+
+    return known == KNOWN_NOW && !v->constant ? KNOWN_NEVER : known;
+}
+
+bool control_holds(struct builder *b, struct control *k, const struct value *condition, bool *good)
+{
+    const struct tensor *known = condition->constant;
+    struct place place = build_place(&k->call);
+    struct arena *scratch;
+    bool holds;
+
+    *good = known->type == TYPE_BOOL && known->count == 1;
+    if (!*good) {
+        build_report(b, &place, TUKI0106, "its condition is %s of %s, not one truth value",
+                     type_name(known->type), shape_text(&b->c->arena, &known->shape));
+        control_refuse(k);
+        return false;
+    }
+    scratch = arena_child(&b->c->arena);
+    holds = *(const uint8_t *)tensor_data(b->c, known, scratch);
+    arena_free(scratch);
+    return holds;
+}
+
+/* ---- conditions that are not ---- */
+
+/* What a condition is computed from. */
+struct origin {
+    struct node *comparison;
+    struct value *input; /* a model input that the condition is, maybe cast */
+};
 
 static bool is_one_of(const char *op_type, const char *const *names)
 {
@@ -77,40 +180,6 @@ static bool is_one_of(const char *op_type, const char *const *names)
         if (!strcmp(op_type, *names))
             return true;
     return false;
-}
-
-/* false: looking has cost too much. */
-static bool trace(struct builder *b, const struct value *condition, struct origin *o)
-{
-    struct graph *g = b->graph;
-    struct node **stack = NULL;
-    int depth = 0, room = 0;
-
-    for (int i = 0; i < g->node_count; i++)
-        g->nodes[i]->mark = 0;
-    b->controls->visits += g->node_count;
-    if (condition->producer && !condition->constant)
-        APPEND(b->scratch, stack, depth, room) = condition->producer;
-    while (depth) {
-        struct node *n = stack[--depth];
-
-        if (n->mark)
-            continue;
-        n->mark = 1;
-        b->controls->visits++;
-        if (!n->op && !strcmp(n->op_type, "If") && is_open(b, n))
-            o->open = true;
-        for (int i = 0; i < n->input_count; i++) {
-            struct value *v = n->inputs[i];
-
-            if (v && v->producer && !v->constant && !v->producer->mark)
-                APPEND(b->scratch, stack, depth, room) = v->producer;
-        }
-    }
-    for (int i = 0; i < g->node_count; i++)
-        if (g->nodes[i]->mark)
-            APPEND(b->scratch, o->nodes, o->count, o->room) = g->nodes[i];
-    return b->controls->visits <= MOST_VISITS;
 }
 
 /* The comparison that decides, or the model input that does, through operators that keep truth
@@ -145,54 +214,52 @@ static void find_decider(struct value *v, struct origin *o)
     }
 }
 
-static void refuse_condition(struct builder *b, struct control *k, struct value *condition)
+static bool node_poisoned(const struct node *n)
+{
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && n->outputs[i]->poisoned)
+            return true;
+    return false;
+}
+
+void control_refuse_condition(struct builder *b, struct control *k, struct value *condition)
 {
     struct place place = build_place(&k->call);
+    bool is_if = !strcmp(k->call.op_type, "If");
     struct origin o = {0};
 
     find_decider(condition, &o);
-    if (condition->poisoned) {
+    if (condition->poisoned || (o.comparison && node_poisoned(o.comparison))) {
         /* Whatever made it so was reported. */
     } else if (condition->producer && value_source(condition) < 0) {
         /* No number of an input decides, but a shape does that is not known. */
         build_report(b, &place, TUKI0112, "its condition %s depends on a shape that is not fixed",
                      condition->name);
     } else if (o.input) {
-        build_report(b, &place, TUKI0110,
-                     "its condition is the model input %s; export the branch that is wanted",
-                     o.input->name);
+        build_report(b, &place, TUKI0110, "its condition is the model input %s; export %s",
+                     o.input->name,
+                     is_if ? "the branch that is wanted" : "with a trip count that is constant");
     } else if (o.comparison) {
         place = node_place(o.comparison);
-        build_report(b, &place, TUKI0127, "its result decides between the branches of %s %s",
-                     k->call.op_type,
-                     *k->call.name ? k->call.name
-                                   : arena_printf(&b->c->arena, "#%d", k->call.position));
-        for (int i = 0; i < o.comparison->output_count; i++)
-            if (o.comparison->outputs[i])
-                o.comparison->outputs[i]->poisoned = true;
+        build_report(
+            b, &place, TUKI0127, "its result decides %s %s %s",
+            is_if ? "between the branches of" : "how often the body runs of", k->call.op_type,
+            *k->call.name ? k->call.name : arena_printf(&b->c->arena, "#%d", k->call.position));
+        node_poison(o.comparison);
     } else {
         build_report(b, &place, TUKI0127, "its condition %s is computed from the model's inputs",
                      condition->name);
     }
-    refuse(k);
+    control_refuse(k);
 }
 
-/* ---- the branch ---- */
-
-static const Onnx__Graph *find_branch(const Onnx__Node *node, const char *name)
-{
-    for (size_t i = 0; i < node->n_attribute; i++)
-        if (label_equal(label_from(node->attribute[i]->name), label_of(name)))
-            return node->attribute[i]->g;
-    return NULL;
-}
+/* ---- If ---- */
 
 static void take_branch(struct builder *b, struct control *k, bool condition)
 {
     const char *name = condition ? "then_branch" : "else_branch";
-    const Onnx__Graph *branch = find_branch(k->call.proto, name);
+    const Onnx__Graph *branch = control_body(k, name);
     struct place place = build_place(&k->call);
-    struct node *n = k->node;
     int before = b->graph->node_count;
     struct owed *owed;
     struct body *body;
@@ -203,83 +270,66 @@ static void take_branch(struct builder *b, struct control *k, bool condition)
         else
             build_report(b, &place, TUKI0106, "it has %d outputs, its %s has %zu",
                          k->call.output_count, name, branch->n_output);
-        refuse(k);
+        control_refuse(k);
         return;
     }
     if (!build_afford(b, &k->call, branch->n_node, branch->node)) {
-        refuse(k);
+        control_refuse(k);
         return;
     }
-    k->state = TAKEN;
-    n->outputs = NULL;
-    n->output_count = 0;
-    node_remove(n);
+    control_take(k);
     owed = NEW_ARRAY(b->scratch, branch->n_output, struct owed);
-    for (size_t i = 0; i < branch->n_output; i++) {
-        if (k->call.outputs[i])
-            k->call.outputs[i]->producer = NULL;
+    for (size_t i = 0; i < branch->n_output; i++)
         owed[i] = (struct owed){.label = label_from(branch->output[i]->name),
                                 .value = k->call.outputs[i]};
-    }
     body = build_body(b, &k->call, &k->call.body->scope, k->call.body->imports);
     build_initializers(b, body, branch);
     build_nodes(b, body, branch->n_node, branch->node, owed, (int)branch->n_output);
     build_pay(b, body, &k->call, owed, (int)branch->n_output, name);
     build_records(b, body, branch->n_value_info, branch->value_info);
     build_upgrade(b, before);
-    b->controls->unsorted = true;
 }
 
-/* false: it has to wait for another If. */
-static bool resolve(struct builder *b, struct control *k)
+static bool resolve_if(struct builder *b, struct control *k)
 {
     struct value *condition = node_input(k->node, 0);
     struct place place = build_place(&k->call);
-    struct tensor *known;
+    bool good, holds;
 
     if (!condition) {
         build_report(b, &place, TUKI0106, "its condition is missing");
-        refuse(k);
+        control_refuse(k);
         return true;
     }
-    if (!condition->constant) {
-        struct origin o = {0};
-
-        if (b->controls->unsorted) {
-            b->controls->visits += 4 * (int64_t)b->graph->node_count;
-            if (!build_sort(b)) {
-                refuse(k);
-                return true;
-            }
-        }
-        b->controls->unsorted = false;
-        if (!trace(b, condition, &o)) {
-            build_report(b, &place, TUKI0101, "its conditions depend on too much");
-            refuse(k);
-            return true;
-        }
-        if (o.open)
-            return false;
-        /* Shapes of inputs are known, so conditions about shapes are constants now. */
-        for (int i = 0; i < o.count && !condition->constant; i++)
-            if (!o.nodes[i]->removed)
-                infer_node(o.nodes[i]);
+    switch (control_know(b, k, condition)) {
+    case KNOWN_NOW:
+        holds = control_holds(b, k, condition, &good);
+        if (good)
+            take_branch(b, k, holds);
+        return true;
+    case KNOWN_NEVER:
+        if (k->state == CONTROL_OPEN)
+            control_refuse_condition(b, k, condition);
+        return true;
+    case KNOWN_LATER:
+        break;
     }
-    known = condition->constant;
-    if (!known) {
-        refuse_condition(b, k, condition);
-    } else if (known->type != TYPE_BOOL || known->count != 1) {
-        build_report(b, &place, TUKI0106, "its condition is %s of %s, not one truth value",
-                     type_name(known->type), shape_text(&b->c->arena, &known->shape));
-        refuse(k);
-    } else {
-        struct arena *scratch = arena_child(&b->c->arena);
-        bool taken = *(const uint8_t *)tensor_data(b->c, known, scratch);
+    return false;
+}
 
-        arena_free(scratch);
-        take_branch(b, k, taken);
-    }
-    return true;
+/* ---- all of them ---- */
+
+static const struct {
+    const char *op_type;
+    bool (*resolve)(struct builder *b, struct control *k);
+} kinds[] = {{"If", resolve_if}, {"Loop", unroll_loop}, {"Scan", unroll_scan}};
+
+static bool resolve(struct builder *b, struct control *k)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(k->call.op_type, kinds[i].op_type))
+            return kinds[i].resolve(b, k);
+    return false;
 }
 
 bool control_resolve(struct builder *b)
@@ -287,16 +337,18 @@ bool control_resolve(struct builder *b)
     struct controls *all = b->controls;
     bool progress = all != NULL;
 
+    for (int i = 0; all && i < b->graph->node_count; i++)
+        b->graph->nodes[i]->mark = FRESH;
     while (progress) {
         progress = false;
-        /* Branches add to the list while it is walked. */
+        /* Bodies add to the list while it is walked. */
         for (int i = 0; i < all->count; i++)
-            if (all->list[i]->state == UNRESOLVED)
+            if (all->list[i]->state == CONTROL_OPEN)
                 progress |= resolve(b, all->list[i]);
     }
     /* What is left waits for one that was refused. */
     for (int i = 0; all && i < all->count; i++)
-        if (all->list[i]->state == UNRESOLVED)
-            refuse(all->list[i]);
+        if (all->list[i]->state == CONTROL_OPEN)
+            control_refuse(all->list[i]);
     return all != NULL;
 }

@@ -1,18 +1,19 @@
 #ifndef COMPILER_CONTROL_H
 #define COMPILER_CONTROL_H
 /*
- * Control flow. An If whose condition is known (a constant, or computed from constants and shapes
- * alone) becomes the nodes of the branch that it takes; the other branch is never looked at.
- * Everything else is refused: a condition that is a model input TUKI0110, one that is computed
- * TUKI0127 at the comparison, Loop and Scan TUKI0110.
+ * Control flow, as far as it is decided before the model runs (a constant, or computed from
+ * constants and shapes alone). An If becomes the nodes of the branch that it takes; the other
+ * branch is never looked at. Loop and Scan become the nodes of their body once for each trip, up to
+ * a bound for the whole model (MOST_UNROLLED); beyond it they are TUKI0110. A trip count or
+ * condition that is a model input is TUKI0110 too, a condition that is computed TUKI0127 at the
+ * comparison, one that depends on a shape that is not fixed TUKI0112.
  *
- * Loop and Scan with a constant trip count have their place here: control_note() keeps the call
- * with the names that its body sees, and control_resolve() may build that body as often as it runs.
+ * Loop and Scan 8, 9, 11 and newer: onnx/docs/Operators.md and Changelog.md.
  */
 #include "daemon/compiler/model/build.h"
 
-/* Whether op_type of the standard domain runs a body. */
-bool control_is(const char *op_type);
+/* Whether op_type of the standard domain runs a body at that opset. */
+bool control_is(const char *op_type, int64_t opset);
 /* Takes down a call; its node stands in the graph without a row until it is resolved. */
 void control_note(struct builder *b, const struct call *call);
 /* Resolves all of them, those inside chosen branches too. The graph must be sorted and free of

@@ -1316,8 +1316,7 @@ static void computes_conditions(void **state)
 
 static void refuses_computed_conditions(void **state)
 {
-    const int64_t none[] = {1};
-    struct strbuf g = graph_xy(), n;
+    struct strbuf g = graph_xy();
     struct job *j;
 
     (void)state;
@@ -1351,13 +1350,6 @@ static void refuses_computed_conditions(void **state)
         put(&g, GRAPH_NODE, if_of("c", "y", branch("Relu", "x", "q"), branch("Neg", "x", "q")));
         refused(model_of(8, 17, g), TUKI0112, "its condition c depends on a shape");
     }
-
-    g = graph_xy();
-    n = node("Loop", "trips,,x", "y");
-    n = with(n, graph_attribute("body", branch("Relu", "x", "q")));
-    put(&g, GRAPH_NODE, n);
-    put(&g, GRAPH_INITIALIZER, raw_tensor("trips", INT64, 1, none, "\3\0\0\0\0\0\0\0", 8));
-    refused(model_of(8, 17, g), TUKI0110, "Loop #0: the operator Loop is not supported");
 
     g = graph_xy();
     put(&g, GRAPH_INITIALIZER, truth("c", true));
