@@ -417,6 +417,7 @@ static const struct {
     {"CenterCropPad", NULL, decompose_moved},
     {"Col2Im", NULL, decompose_col2im},
     {"Compress", NULL, decompose_moved},
+    {"Concat", NULL, decompose_many},
     {"CumProd", NULL, decompose_cumulative},
     {"CumSum", NULL, decompose_cumulative},
     {"DFT", NULL, decompose_dft},
@@ -437,8 +438,11 @@ static const struct {
     {"LayerNormalization", NULL, layer_norm},
     {"LogSoftmax", log_softmax, NULL},
     {"LpNormalization", lp_normalisation, NULL},
+    {"Max", NULL, decompose_many},
     {"MaxUnpool", NULL, decompose_moved},
+    {"Mean", NULL, decompose_many},
     {"MeanVarianceNormalization", mean_variance_norm, NULL},
+    {"Min", NULL, decompose_many},
     {"OneHot", NULL, decompose_moved},
     {"RMSNormalization", NULL, layer_norm},
     {"RNN", NULL, decompose_recurrent},
@@ -457,6 +461,7 @@ static const struct {
     {"ScatterElements", NULL, decompose_scatter},
     {"ScatterND", NULL, decompose_scatter},
     {"Softmax", softmax, NULL},
+    {"Sum", NULL, decompose_many},
     {"TensorScatter", NULL, decompose_moved},
 };
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_STEPS = 1024, MOST_PARTS = 8 /* textures that one kernel reads */ };
+enum { MOST_STEPS = 1024 };
 
 struct unrolled {
     struct node *n;
@@ -226,23 +226,6 @@ static struct value *running(struct unrolled *u, int64_t i, int64_t copies)
     return all ? NULL : graph_constant(u->n->graph, "", t);
 }
 
-/* Many parts become one value by steps that read few each. */
-static struct value *gathered(struct unrolled *u, struct value **parts, int64_t count)
-{
-    while (count > 1) {
-        int64_t made = 0;
-
-        for (int64_t i = 0; i < count; i += MOST_PARTS) {
-            int64_t some = count - i < MOST_PARTS ? count - i : MOST_PARTS;
-            struct value *v = make_concat(u->n, 0, (int)some, parts + i);
-
-            parts[made++] = count > MOST_PARTS ? make_stored(u->n, v) : v;
-        }
-        count = made;
-    }
-    return parts[0];
-}
-
 /* Initial state in slot as [directions, batch, hidden], NULL where it is zero. */
 static struct value *initial(struct unrolled *u, int slot)
 {
@@ -342,7 +325,7 @@ bool decompose_recurrent(struct node *n, struct value **out)
 
         /* [steps, directions, batch, hidden] */
         for (int k = 0; k < d; k++)
-            y[k] = gathered(&u, shown + k * steps, steps);
+            y[k] = make_concat(n, 0, (int)steps, shown + k * steps);
         out[0] = make_concat(n, 1, (int)d, y);
         if (u.r.batch_first)
             out[0] = make_transposed(n, out[0], 4, order);

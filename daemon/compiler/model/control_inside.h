@@ -8,7 +8,7 @@
 
 /* Of everything that all loops of a model unfold to. A kernel a node in the worst case: more is no
  * program that a graphics card should be asked to run in one evaluation. */
-enum { MOST_UNROLLED = 16384 };
+enum { MOST_UNROLLED = 8192 };
 
 enum control_state {
     CONTROL_OPEN,

@@ -43,7 +43,7 @@ struct row {
     const char *op, *attributes, *operands;
 };
 
-enum { MOST_OPERANDS = 16 };
+enum { MOST_OPERANDS = 32 };
 
 struct trial {
     struct context c;

@@ -105,6 +105,15 @@ static const struct row several[] = {
     {"Where", "", "b[3,1] 1 0 1; x[1,3,5]; f[] -1"},
     {"Xor", "", "m[1,3,5]; m[1,3,5]"},
     {"Clip", "", "x[1,5]; x[1]; x[1]"},
+/* More operands than one kernel reads. */
+#define FIVE "x[1,3]; x[1,3]; x[1,3]; x[1,3]; x[1,3]; "
+    {"Concat", "axis=1", FIVE FIVE FIVE FIVE "x[1,2]"},
+    {"Concat", "axis=0", FIVE "c[2,3]; " FIVE FIVE "x[1,3]"},
+    {"Max", "", FIVE FIVE FIVE "c[2,3]; x[1,3]"},
+    {"Mean", "", FIVE FIVE FIVE "x[1,1]; c[3]"},
+    {"Min", "", FIVE FIVE "x[1,3]"},
+    {"Sum", "", FIVE FIVE "x[4,3]"},
+#undef FIVE
     /* Constants with a pattern. */
     {"Add", "", "x[1,3,4]; f[3,4] 2 -1 -1 -1 2 2 -1 -1 2 2 2 -1"},
     {"Mul", "", "x[1,3,4]; f[3,4] 2 -1 -1 -1 -1 2 -1 -1 -1 -1 2 -1"},
