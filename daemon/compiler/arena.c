@@ -8,10 +8,19 @@
 struct arena_chunk {
     struct arena_chunk *older;
     size_t used, room;
+    size_t dirty; /* bytes that may not be zero: handed out once */
     max_align_t bytes[];
 };
 
 enum { SMALLEST_CHUNK = 1 << 12, LARGEST_CHUNK = 1 << 18, ALIGNMENT = _Alignof(max_align_t) };
+
+/* Chunks that a job gave back and keeps, in bytes: a page that is new costs more than the work on
+ * it. None where a use of what was freed shall be seen. */
+#ifdef __SANITIZE_ADDRESS__
+enum { SPARE = 0 };
+#else
+enum { SPARE = 1 << 20 };
+#endif
 
 void arena_init(struct arena *a, struct context *context)
 {
@@ -19,15 +28,61 @@ void arena_init(struct arena *a, struct context *context)
     a->context = context;
 }
 
+/* The smallest spare chunk that has room for need bytes, or a new one of room bytes. NULL: there is
+ * no memory. */
+static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room)
+{
+    struct arena_chunk **best = NULL, *chunk;
+
+    for (struct arena_chunk **at = &c->spare; *at; at = &(*at)->older)
+        if ((*at)->room >= need && (!best || (*at)->room < (*best)->room))
+            best = at;
+    if (best) {
+        chunk = *best;
+        *best = chunk->older;
+        c->spare_bytes -= chunk->room;
+        return chunk;
+    }
+    /* calloc rather than malloc and memset: fresh pages of large blocks are zero already. */
+    chunk = calloc(1, sizeof *chunk + room);
+    if (chunk)
+        chunk->room = room;
+    return chunk;
+}
+
+static void chunk_free(struct context *c, struct arena_chunk *chunk)
+{
+    if (chunk->room < LARGEST_CHUNK || chunk->room > SPARE - c->spare_bytes) {
+        free(chunk);
+        return;
+    }
+    chunk->used = 0;
+    chunk->older = c->spare;
+    c->spare = chunk;
+    c->spare_bytes += chunk->room;
+}
+
 void arena_release(struct arena *a)
 {
     while (a->children)
         arena_free(a->children);
-    for (struct arena_chunk *chunk = a->chunks, *older; chunk; chunk = older) {
-        older = chunk->older;
+    while (a->chunks) {
+        struct arena_chunk *chunk = a->chunks;
+
+        a->chunks = chunk->older;
+        chunk_free(a->context, chunk);
+    }
+}
+
+void arena_forget_spare(struct context *c)
+{
+    while (c->spare) {
+        struct arena_chunk *chunk = c->spare;
+
+        c->spare = chunk->older;
         free(chunk);
     }
-    a->chunks = NULL;
+    c->spare_bytes = 0;
 }
 
 struct arena *arena_child(struct arena *parent)
@@ -73,16 +128,18 @@ void *arena_alloc(struct arena *a, size_t size)
             room = LARGEST_CHUNK;
         if (room < need)
             room = need;
-        /* calloc rather than malloc and memset: fresh pages of large blocks are zero already. */
-        chunk = calloc(1, sizeof *chunk + room);
+        chunk = chunk_new(a->context, need, room);
         if (!chunk)
             context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
-        chunk->room = room;
         chunk->older = a->chunks;
         a->chunks = chunk;
     }
-    void *block = (char *)chunk->bytes + chunk->used;
+    char *block = (char *)chunk->bytes + chunk->used;
+    if (chunk->used < chunk->dirty)
+        memset(block, 0, chunk->dirty - chunk->used < need ? chunk->dirty - chunk->used : need);
     chunk->used += need;
+    if (chunk->dirty < chunk->used)
+        chunk->dirty = chunk->used;
     return block;
 }
 
@@ -167,12 +224,11 @@ struct arena_mark arena_mark(const struct arena *a)
 void arena_rewind(struct arena *a, struct arena_mark mark)
 {
     while (a->chunks != mark.chunk) {
-        struct arena_chunk *older = a->chunks->older;
-        free(a->chunks);
-        a->chunks = older;
+        struct arena_chunk *chunk = a->chunks;
+
+        a->chunks = chunk->older;
+        chunk_free(a->context, chunk);
     }
-    if (a->chunks) {
-        memset((char *)a->chunks->bytes + mark.used, 0, a->chunks->used - mark.used);
+    if (a->chunks)
         a->chunks->used = mark.used;
-    }
 }

@@ -5,7 +5,8 @@
  * more, the job that owns the arena is left through its context (ESCAPE_MEMORY).
  *
  * Every arena belongs to one context. Scratch arenas are made with arena_child(): released by hand
- * as soon as they are done with, and in any case with their context, however the job is left.
+ * as soon as they are done with, and in any case with their context, however the job is left. The
+ * context keeps a few large chunks that its arenas gave back (at most 1 MiB) for the next ones.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ struct arena_mark {
 void arena_init(struct arena *a, struct context *context);
 /* Frees everything, children too. Accepts a zeroed arena. */
 void arena_release(struct arena *a);
+/* Frees what the context has kept. */
+void arena_forget_spare(struct context *context);
 /* A scratch arena on the heap; arena_free() it when done, else it goes with its parent. */
 struct arena *arena_child(struct arena *parent);
 void arena_free(struct arena *child);

@@ -13,6 +13,7 @@ void context_init(struct context *c, const atomic_bool *cancel)
 void context_release(struct context *c)
 {
     arena_release(&c->arena);
+    arena_forget_spare(c);
     memset(&c->diagnostics, 0, sizeof c->diagnostics);
 }
 

@@ -37,6 +37,8 @@ struct context {
     char why[256];
     const atomic_bool *cancel; /* borrowed, may be NULL; set by another thread */
     struct arena arena;        /* lives as long as the job */
+    struct arena_chunk *spare; /* chunks between two uses: arena.c's */
+    size_t spare_bytes;
     struct diagnostics diagnostics;
 };
 
