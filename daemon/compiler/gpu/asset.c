@@ -1,11 +1,15 @@
 #include "daemon/compiler/gpu/asset.h"
 #include "daemon/compiler/gpu/csharp.h"
 #include "daemon/compiler/graph/half.h"
+#include "daemon/compiler/graph/hex.h"
 #include "daemon/compiler/operators/operator.h"
 #include <inttypes.h>
 #include <string.h>
 
-enum { PIECE = 1 << 16 };
+enum {
+    PIECE = 1 << 15,   /* numbers at a time: all that is made of them stays in the cache */
+    WRITTEN = 1 << 18, /* bytes of text at a time */
+};
 
 static int64_t payload_size(const struct weights *w)
 {
@@ -70,27 +74,47 @@ static void print_head(struct strbuf *s, const char *name, const struct weights 
 
 static const char tail[] = "\n  m_StreamData:\n    offset: 0\n    size: 0\n    path: \n";
 
-struct hexer {
+/* An asset's text on its way to the sink. */
+struct page {
     compile_sink *sink;
     void *state;
-    char text[2 * PIECE];
-    uint16_t pairs[256];
+    size_t length;
+    char text[WRITTEN];
 };
 
-static bool hex_sink(void *state, const void *bytes, size_t size)
+static bool page_write(struct page *p)
 {
-    struct hexer *h = state;
+    size_t length = p->length;
+
+    p->length = 0;
+    return !length || p->sink(p->state, p->text, length);
+}
+
+static bool page_add(struct page *p, const char *text, size_t length)
+{
+    if (length > WRITTEN - p->length && !page_write(p))
+        return false;
+    if (length > WRITTEN)
+        return p->sink(p->state, text, length);
+    memcpy(p->text + p->length, text, length);
+    p->length += length;
+    return true;
+}
+
+static bool page_add_hex(void *state, const void *bytes, size_t size)
+{
+    struct page *p = state;
     const uint8_t *b = bytes;
 
     while (size) {
-        size_t part = size < PIECE ? size : PIECE;
+        size_t room = (WRITTEN - p->length) / 2, part = size < room ? size : room;
 
-        for (size_t i = 0; i < part; i++)
-            memcpy(h->text + 2 * i, &h->pairs[b[i]], 2);
-        if (!h->sink(h->state, h->text, 2 * part))
-            return false;
+        hex_print(p->text + p->length, b, part);
+        p->length += 2 * part;
         b += part;
         size -= part;
+        if (size && !page_write(p))
+            return false;
     }
     return true;
 }
@@ -98,23 +122,17 @@ static bool hex_sink(void *state, const void *bytes, size_t size)
 bool asset_write(struct context *c, const char *name, const struct weights *w, compile_sink *sink,
                  void *state)
 {
-    static const char digits[] = "0123456789abcdef";
     struct arena *scratch = arena_child(&c->arena);
-    struct hexer *h = NEW(scratch, struct hexer);
+    struct page *p = NEW(scratch, struct page);
     struct strbuf head;
     bool good;
 
-    h->sink = sink;
-    h->state = state;
-    for (int i = 0; i < 256; i++) {
-        char pair[2] = {digits[i >> 4], digits[i & 15]};
-
-        memcpy(&h->pairs[i], pair, 2);
-    }
+    p->sink = sink;
+    p->state = state;
     strbuf_init(&head, scratch);
     print_head(&head, name, w);
-    good = sink(state, head.text, head.length) && asset_payload(c, w, hex_sink, h) &&
-           sink(state, tail, sizeof tail - 1);
+    good = page_add(p, head.text, head.length) && asset_payload(c, w, page_add_hex, p) &&
+           page_add(p, tail, sizeof tail - 1) && page_write(p);
     arena_free(scratch);
     return good;
 }

@@ -20,12 +20,11 @@ static void fill_constant(struct context *c, const struct weights *w, int64_t fi
 
     /* The last axis is packed: the rows are the tensor's own. */
     if (w->parts) {
-        float *row = NEW_ARRAY(scratch, extent, float);
+        float *rows = extent % 4 ? NEW_ARRAY(scratch, count * extent, float) : entries;
 
-        for (int64_t o = 0; o < count; o++) {
-            tensor_floats_part(c, t, (first + o) * extent, extent, row);
-            memcpy(entries + o * groups * 4, row, (size_t)extent * sizeof *row);
-        }
+        tensor_floats_part(c, t, first * extent, count * extent, rows);
+        for (int64_t o = 0; rows != entries && o < count; o++)
+            memcpy(entries + o * groups * 4, rows + o * extent, (size_t)extent * sizeof *rows);
         return;
     }
     numbers = tensor_floats(c, t, scratch);

@@ -45,6 +45,26 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
     c->fours = c->group == 1 || (c->in % 4 == 0 && c->out % 4 == 0);
 }
 
+/* The weights of one output channel, in × taps, into lane `lane` of its band's row, in groups of
+ * four input channels: entry (in / 4 * taps + tap) * 4 + lane, component in % 4. */
+static void fill_fours(const struct convolution *c, const float *from, int64_t lane, float *row)
+{
+    int64_t bands = c->in / 4, taps = c->taps;
+
+    for (int64_t band = 0; band < bands; band++, from += 4 * taps)
+        for (int64_t t = 0; t < taps; t++) {
+            float *entry = row + ((band * taps + t) * 4 + lane) * 4;
+
+            entry[0] = from[t];
+            entry[1] = from[taps + t];
+            entry[2] = from[2 * taps + t];
+            entry[3] = from[3 * taps + t];
+        }
+    for (int64_t in = 0; in < c->in % 4; in++)
+        for (int64_t t = 0; t < taps; t++)
+            row[((bands * taps + t) * 4 + lane) * 4 + in] = from[in * taps + t];
+}
+
 /*
  * One row an output band. Column 0 is the bias; then, for each group of four input channels and
  * each tap, four vectors of input weights for the four output channels; or for each input channel
@@ -58,37 +78,43 @@ static void fill_convolution(struct context *context, const struct weights *w, i
     struct value *bias = node_input(n, 2);
     struct tensor *filters = n->inputs[1]->constant;
     const float *biases = bias ? tensor_floats(context, bias->constant, scratch) : NULL;
-    const float *all = w->parts ? NULL : tensor_floats(context, filters, scratch);
+    const float *numbers;
     struct convolution c;
 
     convolution_read(n, transposed, &c);
-    int64_t each = c.in * c.taps, outputs = c.group * c.out;
-    float *part = w->parts ? NEW_ARRAY(scratch, 4 * each, float) : NULL;
-    for (int64_t row = first; row < first + count; row++) {
-        float *entry = entries + (row - first) * w->columns * 4;
-        int64_t lanes = outputs - 4 * row < 4 ? outputs - 4 * row : 4;
+    /* [M, C / group, taps], transposed [C, M / group, taps] */
+    int64_t each = c.in * c.taps, outputs = c.group * c.out, from = 4 * first;
+    int64_t to = from + 4 * count < outputs ? from + 4 * count : outputs;
+    int64_t held = w->parts ? from : 0; /* the output channel that numbers begin with */
+    if (w->parts) {
+        float *part = NEW_ARRAY(scratch, (to - from) * each, float);
 
-        if (w->parts)
-            tensor_floats_part(context, filters, 4 * row * each, lanes * each, part);
-        for (int64_t lane = 0; lane < lanes; lane++) {
-            int64_t out = 4 * row + lane, group = out / c.out;
+        tensor_floats_part(context, filters, from * each, (to - from) * each, part);
+        numbers = part;
+    } else {
+        numbers = tensor_floats(context, filters, scratch);
+    }
+    for (int64_t out = from; out < to; out++) {
+        float *row = entries + (out / 4 - first) * w->columns * 4;
+        int64_t lane = out % 4, group = out / c.out;
 
-            if (biases)
-                entry[lane] = biases[out];
-            for (int64_t in = 0; in < c.in; in++) {
-                /* [M, C / group, taps], transposed [C, M / group, taps] */
-                const float *tap = w->parts ? part + lane * each + in * c.taps
-                                   : transposed
-                                       ? all + ((group * c.in + in) * c.out + out % c.out) * c.taps
-                                       : all + (out * c.in + in) * c.taps;
+        if (biases)
+            row[lane] = biases[out];
+        row += 4;
+        if (c.fours && !transposed) {
+            fill_fours(&c, numbers + (out - held) * each, lane, row);
+            continue;
+        }
+        for (int64_t in = 0; in < c.in; in++) {
+            const float *tap =
+                numbers + (transposed ? ((group * c.in + in) * c.out + out % c.out) * c.taps
+                                      : (out - held) * each + in * c.taps);
 
-                for (int64_t t = 0; t < c.taps; t++) {
-                    if (c.fours)
-                        entry[(1 + ((in / 4) * c.taps + t) * 4 + lane) * 4 + in % 4] = tap[t];
-                    else
-                        entry[(1 + in * c.taps + t) * 4 + lane] = tap[t];
-                }
-            }
+            for (int64_t t = 0; t < c.taps; t++)
+                if (c.fours)
+                    row[((in / 4) * c.taps + t) * 16 + lane * 4 + in % 4] = tap[t];
+                else
+                    row[(in * c.taps + t) * 4 + lane] = tap[t];
         }
     }
 }

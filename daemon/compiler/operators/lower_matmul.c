@@ -57,20 +57,26 @@ static void fill_second(struct context *c, const struct weights *w, int64_t firs
 {
     const struct node *n = w->node;
     const struct tensor *rows = rows_of(n->inputs[1]->constant);
-    const float *numbers = rows ? NULL : tensor_floats(c, n->inputs[1]->constant, scratch);
+    const float *numbers;
     struct product m;
 
     product_read(n, &m);
-    int64_t bands = (m.columns + 3) / 4;
-    float *part = rows ? NEW_ARRAY(scratch, 4 * m.sum, float) : NULL;
+    int64_t bands = (m.columns + 3) / 4, from = 4 * first;
+    if (rows) {
+        int64_t to = from + 4 * count < m.columns ? from + 4 * count : m.columns;
+        float *part = NEW_ARRAY(scratch, (to - from) * m.sum, float);
+
+        tensor_floats_part(c, rows, from * m.sum, (to - from) * m.sum, part);
+        numbers = part;
+    } else {
+        numbers = tensor_floats(c, n->inputs[1]->constant, scratch);
+    }
     for (int64_t row = first; row < first + count; row++) {
-        const float *matrix =
-            rows ? part : numbers + row / bands * m.sum * m.columns + row % bands * 4;
         float *entry = entries + (row - first) * w->columns * 4;
         int64_t lanes = m.columns - row % bands * 4 < 4 ? m.columns - row % bands * 4 : 4;
+        const float *matrix = rows ? numbers + (row * 4 - from) * m.sum
+                                   : numbers + row / bands * m.sum * m.columns + row % bands * 4;
 
-        if (rows)
-            tensor_floats_part(c, rows, row * 4 * m.sum, lanes * m.sum, part);
         for (int64_t j = 0; j < lanes; j++)
             for (int64_t s = 0; s < m.sum; s++)
                 entry[(s / 4 * 4 + j) * 4 + s % 4] =
