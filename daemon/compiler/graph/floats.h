@@ -1,13 +1,18 @@
 #ifndef COMPILER_FLOATS_H
 #define COMPILER_FLOATS_H
-/* Loops over many float32 at memory speed. Results do not depend on the machine: sums have a fixed
- * order. */
+/*
+ * Loops over many float32 at memory speed. Results do not depend on the machine: sums have a fixed
+ * order, and what is done eight at a time where the processor can gives the same bits.
+ */
 #include <stddef.h>
 
-/* The greatest magnitude; 0 of nothing. A NaN counts as greater than all numbers. */
-float floats_largest(const float *numbers, size_t count);
-/* Sum of squares, in float64, in eight interleaved partial sums. */
-double floats_square_sum(const float *numbers, size_t count);
+struct floats_figures {
+    float largest;     /* the greatest magnitude, 0 of nothing; a NaN is greater than all numbers */
+    double square_sum; /* in float64, in eight interleaved partial sums */
+};
+
+/* Of count numbers, which may lie at any address. */
+struct floats_figures floats_figures(const void *numbers, size_t count);
 /* numbers[i] limited to -limit … limit; a NaN becomes 0. */
 void floats_limit(float *numbers, size_t count, float limit);
 /* to[i] = from[i] * factor in float64, rounded once. May be in place. */

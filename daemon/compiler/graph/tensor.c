@@ -219,12 +219,38 @@ bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first
     return true;
 }
 
+/* The tensor that holds the elements of t in some order: what t only moves. */
+static struct tensor *same_elements(struct tensor *t)
+{
+    static const char *const movers[] = {"Transpose", "Reshape",  "Flatten", "Squeeze",
+                                         "Unsqueeze", "Identity", NULL};
+
+    while (t->deferred) {
+        const struct node *n = t->deferred;
+        bool moves = false;
+
+        for (const char *const *m = movers; *m; m++)
+            moves |= !strcmp(n->op_type, *m);
+        if (!moves || *n->domain || !n->inputs[0]->constant)
+            break;
+        t = n->inputs[0]->constant;
+    }
+    return t;
+}
+
 double tensor_square_sum(struct context *c, struct tensor *t)
 {
     struct arena *scratch;
 
+    t = same_elements(t);
     if (t->summed)
         return t->square_sum;
+    t->summed = true;
+    if (t->rows) {
+        for (int64_t r = 0; r < t->shape.dim[0]; r++)
+            t->square_sum += t->rows[r].square_sum;
+        return t->square_sum;
+    }
     scratch = arena_child(&c->arena);
     if (tensor_has_parts(t)) {
         enum { PART = 1 << 15 };
@@ -235,12 +261,11 @@ double tensor_square_sum(struct context *c, struct tensor *t)
 
             context_poll(c);
             tensor_floats_part(c, t, at, count, part);
-            t->square_sum += floats_square_sum(part, (size_t)count);
+            t->square_sum += floats_figures(part, (size_t)count).square_sum;
         }
     } else {
-        t->square_sum = floats_square_sum(tensor_floats(c, t, scratch), (size_t)t->count);
+        t->square_sum = floats_figures(tensor_floats(c, t, scratch), (size_t)t->count).square_sum;
     }
-    t->summed = true;
     arena_free(scratch);
     return t->square_sum;
 }

@@ -42,6 +42,8 @@ struct tensor {
     struct hash hash; /* of the content, once hashed */
     bool payload_hashed;
     struct hash payload_hash; /* of the payload's bytes alone, where reading the file gave it */
+    const struct floats_figures *rows; /* of each index of axis 0, where reading the file gave them;
+                                        * else NULL */
     bool summed;
     double square_sum; /* of all elements, once somebody has added it up */
 };

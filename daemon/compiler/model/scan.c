@@ -1,17 +1,15 @@
-/* Stack-allocated hash states need the full type. */
-#define XXH_STATIC_LINKING_ONLY
 #include "daemon/compiler/model/scan.h"
 #include <limits.h>
 #include <string.h>
-#include <xxhash.h>
 
 enum {
     WINDOW =
         1 << 19, /* large enough to hash at memory speed, small enough for the second-level cache */
     DEPTH = 100, /* protobuf's own default; a body inside a body takes three */
-    SMALL = 1 << 10,  /* stretches up to this size are kept in memory */
-    FIELDS = 24,      /* more than any message of the schema has */
-    LENGTH_BYTES = 5, /* of a length whose value is not known yet when it is written */
+    SMALL = 1 << 10,    /* stretches up to this size are kept in memory */
+    SHORTEST_ROW = 256, /* bytes of a row whose figures are worth their own memory */
+    FIELDS = 24,        /* more than any message of the schema has */
+    LENGTH_BYTES = 5,   /* of a length whose value is not known yet when it is written */
     LONGEST_VARINT = 10,
     ON_STACK = 16, /* fields of one message that protobuf-c notes without allocating */
 };
@@ -26,8 +24,11 @@ struct frame {
     const ProtobufCFieldDescriptor *field; /* by which its parent holds it; NULL for the root */
     uint32_t index;                        /* among that field's occurrences */
     uint64_t end;
-    size_t length_at; /* in the message: where its length is to be written */
-    int tensor;       /* its number, or -1 */
+    size_t length_at;      /* in the message: where its length is to be written */
+    int tensor;            /* its number, or -1 */
+    uint64_t element_type; /* of a tensor, so far */
+    uint64_t axes;         /* of a tensor: dims read so far … */
+    uint64_t row;          /* … and the product of all but the first; 0: too large or none */
     uint32_t members;
     uint32_t seen[FIELDS];
 };
@@ -37,9 +38,11 @@ struct scanner {
     struct arena *arena;
     struct files *files;
     struct file *file;
-    XXH3_state_t *hash;
+    struct hasher content;
     uint8_t *window;
     size_t at, filled; /* in the window */
+    size_t hashed;     /* in the window: what is before it counts in the content already … */
+    bool apart;        /* … but not what is passed now, which has a hash of its own */
     uint64_t base;     /* position of the window in the file */
     uint64_t size;
     uint64_t budget;
@@ -90,24 +93,36 @@ static bool fail(struct scanner *s, const char *what)
     return fail_at(s, s->field_at, what);
 }
 
+/* What was passed since the last time counts in the content's hash. */
+static void hash_passed(struct scanner *s)
+{
+    if (!s->apart)
+        hasher_add(&s->content, s->window + s->hashed, s->at - s->hashed);
+    s->hashed = s->at;
+}
+
+/* Reads on. What of the window was not passed yet moves to its front. */
 static bool refill(struct scanner *s)
 {
+    size_t held = s->filled - s->at;
     uint64_t left;
     int64_t got;
 
     context_poll(s->c);
-    s->base += s->filled;
-    s->at = s->filled = 0;
-    left = s->size - s->base;
-    got = s->files->functions->read(s->file, s->base, s->window,
-                                    left < WINDOW ? (size_t)left : (size_t)WINDOW);
+    hash_passed(s);
+    memmove(s->window, s->window + s->at, held);
+    s->base += s->at;
+    s->at = s->hashed = 0;
+    s->filled = held;
+    left = s->size - s->base - held;
+    got = s->files->functions->read(s->file, s->base + held, s->window + held,
+                                    left < WINDOW - held ? (size_t)left : WINDOW - held);
     if (got < 0)
         context_escape(s->c, ESCAPE_SYSTEM, "the model's file cannot be read at byte %llu",
-                       (unsigned long long)s->base);
+                       (unsigned long long)(s->base + held));
     if (got == 0)
-        return fail_at(s, s->base, "the file ends early");
-    s->filled = (size_t)got;
-    XXH3_128bits_update(s->hash, s->window, s->filled);
+        return fail_at(s, s->base + held, "the file ends early");
+    s->filled += (size_t)got;
     return true;
 }
 
@@ -224,6 +239,25 @@ static bool pass(struct scanner *s, uint64_t size, enum pass what, uint64_t *cou
     return true;
 }
 
+/* Goes over whole rows of float32 as pass() does, and notes the figures of each. The window holds
+ * at least two rows. */
+static bool pass_rows(struct scanner *s, uint64_t rows, size_t row, struct floats_figures *figures,
+                      struct hasher *hasher)
+{
+    while (rows) {
+        uint64_t held = (s->filled - s->at) / row;
+
+        if (!held && !refill(s))
+            return false;
+        held = held < rows ? held : rows;
+        hasher_add(hasher, s->window + s->at, (size_t)held * row);
+        rows -= held;
+        for (; held; held--, s->at += row)
+            *figures++ = floats_figures(s->window + s->at, row / sizeof(float));
+    }
+    return true;
+}
+
 static enum wire wire_of(ProtobufCType type)
 {
     switch (type) {
@@ -283,6 +317,20 @@ static struct scan_stretch *add_stretch(struct scanner *s, struct frame *frame,
     return &out->stretches[out->stretch_count - 1];
 }
 
+/* Bytes of a row (one index of axis 0) of a stretch whose rows are to be measured; 0: they are not.
+ * Dims and type stand before the elements in every file that follows the fields' order. */
+static size_t row_to_measure(const struct scanner *s, const struct frame *frame, uint64_t size)
+{
+    uint64_t row;
+
+    if (size <= SMALL || (s->field->id != ELEMENTS_RAW && s->field->id != ELEMENTS_FLOAT) ||
+        frame->element_type != TYPE_FLOAT32 ||
+        __builtin_mul_overflow(frame->row, sizeof(float), &row) || row < SHORTEST_ROW ||
+        row > WINDOW / 2 || size % row)
+        return 0;
+    return (size_t)row;
+}
+
 /* A stretch of elements with a length of its own. */
 static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
 {
@@ -291,11 +339,14 @@ static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
                                    .length = size,
                                    .field = (enum elements_field)s->field->id,
                                    .packed = true};
+    size_t row = row_to_measure(s, frame, size);
     void *copy = NULL;
     struct hasher hasher;
 
     hasher_init(&hasher);
-    if (!charge(s, sizeof stretch * 2))
+    hash_passed(s);
+    s->apart = true;
+    if (!charge(s, sizeof stretch * 2 + (row ? size / row * sizeof *stretch.rows : 0)))
         return false;
     if (size && size <= SMALL)
         stretch.bytes = copy = arena_alloc(s->arena, (size_t)size);
@@ -306,9 +357,21 @@ static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
             return fail(s, "the length of a list is no multiple of its elements' size");
         stretch.count = size / wire_width(wire);
     }
-    if (!pass(s, size, wire == WIRE_VARINT ? PASS_COUNT : PASS_DROP, &stretch.count, copy, &hasher))
+    if (row) {
+        struct floats_figures *rows = NEW_ARRAY(&s->c->arena, size / row, struct floats_figures);
+
+        if (!pass_rows(s, size / row, row, rows, &hasher))
+            return false;
+        stretch.rows = rows;
+        stretch.row_count = size / row;
+    } else if (!pass(s, size, wire == WIRE_VARINT ? PASS_COUNT : PASS_DROP, &stretch.count, copy,
+                     &hasher)) {
         return false;
+    }
+    hash_passed(s);
+    s->apart = false;
     stretch.hash = hasher_finish(&hasher);
+    hasher_add_hash(&s->content, stretch.hash);
     add_stretch(s, frame, &stretch);
     return true;
 }
@@ -359,6 +422,7 @@ static bool open_message(struct scanner *s, const ProtobufCMessageDescriptor *ty
     frame->index = index;
     frame->end = position(s) + size;
     frame->tensor = -1;
+    frame->row = 1;
     if (s->field) {
         static const uint8_t blank[LENGTH_BYTES];
 
@@ -403,11 +467,22 @@ static void close_message(struct scanner *s)
     }
 }
 
+/* What the scan itself looks at of a tensor. */
+static void note_number(struct frame *frame, const ProtobufCFieldDescriptor *field, uint64_t value)
+{
+    if (frame->type != &onnx__tensor__descriptor)
+        return;
+    if (field->id == TENSOR_DATA_TYPE)
+        frame->element_type = value;
+    if (field->id == TENSOR_DIMS && frame->axes++ &&
+        __builtin_mul_overflow(frame->row, value, &frame->row))
+        frame->row = 0;
+}
+
 /* A list of numbers in one field, kept; protobuf-c makes up to eight bytes of each byte. */
 static bool read_packed(struct scanner *s, uint64_t size)
 {
     enum wire wire = wire_of(s->field->type);
-    uint64_t count = 0;
 
     if (wire != WIRE_VARINT && size % wire_width(wire))
         return fail(s, "the length of a list is no multiple of its elements' size");
@@ -417,15 +492,20 @@ static bool read_packed(struct scanner *s, uint64_t size)
     put_varint(s, size);
     if (wire == WIRE_VARINT) {
         size_t before = s->length;
+        uint64_t value = 0;
         unsigned run = 0;
 
         if (!pass(s, size, PASS_KEEP, NULL, NULL, NULL))
             return false;
         for (size_t i = before; i < s->length; i++) {
+            value |= (uint64_t)(s->message[i] & 0x7f) << (7 * run);
             run = s->message[i] & 0x80 ? run + 1 : 0;
-            count += !run;
             if (run >= LONGEST_VARINT)
                 return fail(s, "a number has more than ten bytes");
+            if (!run) {
+                note_number(&s->stack[s->depth - 1], s->field, value);
+                value = 0;
+            }
         }
         return !run || fail(s, "the last number of a list is cut off");
     }
@@ -531,6 +611,7 @@ static bool read_field(struct scanner *s, struct frame *frame)
             if (!next_varint(s, frame->end, &value))
                 return false;
             put_varint(s, value);
+            note_number(frame, field, value);
         } else if (!pass(s, wire_width(natural), PASS_KEEP, NULL, NULL, NULL)) {
             return false;
         }
@@ -543,8 +624,6 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
                uint64_t size, const ProtobufCMessageDescriptor *root, struct scan *scan,
                struct scan_fault *fault)
 {
-    XXH3_state_t hash;
-    XXH128_hash_t digest;
     struct scanner *s = NEW(arena, struct scanner);
 
     *scan = (struct scan){.size = size};
@@ -553,13 +632,12 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
                           .arena = arena,
                           .files = files,
                           .file = file,
-                          .hash = &hash,
                           .window = arena_alloc(arena, size < WINDOW ? (size_t)size : WINDOW),
                           .size = size,
                           .budget = BUDGET,
                           .out = scan,
                           .fault = fault};
-    XXH3_128bits_reset(&hash);
+    hasher_init(&s->content);
     if (!open_message(s, root, size, 0))
         return false;
     while (s->depth) {
@@ -570,8 +648,8 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
         else if (!read_field(s, frame))
             return false;
     }
-    digest = XXH3_128bits_digest(&hash);
-    scan->content = (struct hash){.high = digest.high64, .low = digest.low64};
+    hash_passed(s);
+    scan->content = hasher_finish(&s->content);
     scan->message = s->message;
     scan->length = s->length;
     return true;

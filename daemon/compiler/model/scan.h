@@ -3,19 +3,23 @@
 /*
  * The first pass over a model's file: by position, in windows, front to back, once. It checks the
  * protobuf wire format against the message descriptors (lengths, wire types, depth, a budget for
- * what unpacking would allocate), hashes every byte, and writes down the message without the
+ * what unpacking would allocate), hashes every byte once, and writes down the message without the
  * elements of its tensors, so that protobuf-c never sees (and so never copies) weights. Where the
- * elements lie is noted instead.
+ * elements lie is noted instead, and what later passes would read them for: of float32 tensors, the
+ * figures of each row.
  *
  * Wire format: protobuf.dev/programming-guides/encoding. Groups are refused; unknown fields,
  * documentation strings and metadata are checked for length and dropped; a singular sub-message
  * that stands twice is refused (protobuf would merge the two, which no exporter relies on and which
  * would lose count of the tensors).
  */
+#include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/model/load.h"
 #include "onnx.pb-c.h"
 
-/* Numbers of the fields of Tensor that hold elements. */
+/* Fields of Tensor: what its elements are … */
+enum { TENSOR_DIMS = 1, TENSOR_DATA_TYPE = 2 };
+/* … and those that hold them. */
 enum elements_field {
     ELEMENTS_FLOAT = 4,
     ELEMENTS_INT32 = 5,
@@ -31,6 +35,9 @@ struct scan_stretch {
     uint64_t count;          /* elements; bytes for raw data */
     const void *bytes;       /* the stretch itself where it is small, else NULL */
     struct hash hash;        /* XXH3-128 of the stretch's bytes, where it has a length of its own */
+    const struct floats_figures *rows; /* of each index of axis 0, in the job's arena; NULL: not
+                                        * measured (no float32, or short rows, or dims came late) */
+    uint64_t row_count;
     enum elements_field field;
     bool packed; /* else a run of single fields, each with its tag before it */
 };
@@ -43,8 +50,9 @@ struct scan_tensor {
 };
 
 struct scan {
-    struct hash content;    /* XXH3-128 of all bytes */
-    uint64_t size;          /* of the file, in bytes */
+    struct hash content; /* XXH3-128 of all bytes, where a stretch with a length of its own counts
+                          * as its hash */
+    uint64_t size;       /* of the file, in bytes */
     const uint8_t *message; /* without elements; a Tensor's `scanned` is its number below */
     size_t length;
     struct scan_tensor *tensors; /* in the file's order */

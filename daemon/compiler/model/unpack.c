@@ -260,6 +260,9 @@ static bool inside_file(struct unpacker *e, const Onnx__Tensor *t, struct tensor
         made->offset = d.stretches->offset;
         made->payload_hash = d.stretches->hash;
         made->payload_hashed = true;
+        if (made->type == TYPE_FLOAT32 && made->shape.axes &&
+            (uint64_t)made->shape.dim[0] == d.stretches->row_count)
+            made->rows = d.stretches->rows;
     } else {
         struct decoder *kept = NEW(a, struct decoder);
         struct scan_stretch *stretches =

@@ -233,23 +233,26 @@ static bool fits_half(const struct target *t, const struct value *weights, const
     int64_t inner = shape_product(s, t->weight_axis + 1, s->axes), each = s->dim[t->weight_axis];
     int64_t outer = shape_product(s, 0, t->weight_axis);
     double *largest = NEW_ARRAY(scratch, t->channels, double);
-    bool parts = tensor_has_parts(w), fits = true;
-    const float *all = parts ? NULL : tensor_floats(c, w, scratch);
+    bool known = w->rows && t->weight_axis == 0, parts = tensor_has_parts(w), fits = true;
+    const float *all = known || parts ? NULL : tensor_floats(c, w, scratch);
     /* Many short channels are read at once: a system call each would cost more than the bytes. */
     int64_t runs = outer * each, at_once = inner ? (1 << 16) / inner + 1 : 1;
-    float *part = parts ? NEW_ARRAY(scratch, at_once * inner, float) : NULL;
+    float *part = !known && parts ? NEW_ARRAY(scratch, at_once * inner, float) : NULL;
 
     *square_sum = 0;
     for (int64_t r = 0; r < runs; r++) {
         int64_t o = r / each,
                 channel = (t->group > 1 ? o / (outer / t->group) * each : 0) + r % each;
-        const float *run = parts ? part + r % at_once * inner : all + r * inner;
+        struct floats_figures f;
 
-        if (parts && r % at_once == 0)
+        if (part && r % at_once == 0)
             tensor_floats_part(c, w, r * inner, (runs - r < at_once ? runs - r : at_once) * inner,
                                part);
-        largest[channel] = fmax(largest[channel], (double)floats_largest(run, (size_t)inner));
-        *square_sum += floats_square_sum(run, (size_t)inner) * scale[channel] * scale[channel];
+        f = known ? w->rows[r]
+                  : floats_figures(part ? part + r % at_once * inner : all + r * inner,
+                                   (size_t)inner);
+        largest[channel] = fmax(largest[channel], (double)f.largest);
+        *square_sum += f.square_sum * scale[channel] * scale[channel];
     }
     for (int64_t i = 0; i < t->channels && fits; i++) {
         double folded = largest[i] * fabs(scale[i]);
