@@ -1,0 +1,59 @@
+#ifndef COMPILER_STEPS_INSIDE_H
+#define COMPILER_STEPS_INSIDE_H
+/*
+ * What the files that plan steps share: steps.c (what gets a step), join.c (what is computed in the
+ * kernel of the operator before it), reading.c (what reading costs), place.c (layouts).
+ */
+#include "daemon/compiler/gpu/kernel.h"
+#include "daemon/compiler/operators/operator.h"
+
+/* Costs, in operations on four numbers; weights in numbers. A draw is worth as many as a mid-range
+ * card does in the time of one. */
+enum {
+    COST_FETCH = 4,
+    COST_OPERATION = 1,
+    COST_DRAW = 50000,
+    MOST_READ_BUFFERS = 8,
+    MOST_REPEATED_WEIGHTS = 16384
+};
+
+static inline const struct operator_functions *functions_of(const struct node *n)
+{
+    return n->op->functions;
+}
+
+/* ---- steps.c ---- */
+/* Live readers of v; *only is set to the reader where all slots that read v are of one node. */
+int live_readers(const struct value *v, struct node **only);
+struct step *step_new(struct plan *p, struct node *root, int output, struct value *v);
+/* A value gets a texture of its own: a step that computes it from what it reads. */
+void store_value(struct plan *p, struct value *v);
+/* Textures that computing v from where it is read would fetch from, added to seen. */
+int count_buffers(struct value *v, const struct value **seen, int count, int depth);
+
+/* ---- reading.c ---- */
+/* Four elements of v along axis, in the midst of the others. */
+struct lanes sample_elements(struct kernel *k, const struct value *v, int axis);
+/* Which axis of its operand in slot a reader goes along in fours; -1 where it does not care. */
+int wanted_axis(const struct node *n, int slot);
+int last_long_axis(const struct shape *s);
+/* How often a reader fetches each element of slot, at least 1. */
+int64_t reuse_of(const struct node *n, int slot);
+/* Fetches that the readers of v take, through what they compute on the way, given where everything
+ * lies now. */
+double reading_cost(struct kernel *k, struct value *v, int depth);
+/* Elementwise operators between v and what is stored, as operations for each element. */
+int64_t operations(const struct value *v, int depth);
+/* How often each element of v is asked for by all its readers. */
+double readings(const struct value *v, int depth);
+
+/* ---- place.c ---- */
+/* Layouts of inputs and outputs, as the model's edge has them. false: a fault was reported. */
+bool place_inputs(struct plan *p);
+bool place_output(struct plan *p, int i);
+/* The layout of what s writes: the packed axis that costs least. */
+bool place_inner(struct plan *p, struct kernel *k, struct step *s);
+int buffer_new(struct plan *p, enum buffer_kind kind, int number, struct value *v,
+               const struct layout *l);
+
+#endif
