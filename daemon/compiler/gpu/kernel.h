@@ -57,7 +57,8 @@ struct kernel {
     int indent;
     int64_t fetches; /* so far */
 
-    struct lanes out;          /* the elements that this invocation computes, of step->result */
+    struct lanes cell;         /* the elements that this invocation writes, of step->value */
+    struct lanes out;          /* the elements that lower() computes, of the root's output */
     struct value **parameters; /* buffers read, in order of parameters */
     int parameter_count, parameter_room;
     struct weights **weights;
@@ -153,6 +154,11 @@ struct kernel_text {
 struct kernel_text *kernel_write(struct plan *p, struct step *step);
 /* Prefix of helper functions' names in bodies, replaced when the file is printed. */
 #define KERNEL_PREFIX "\x01"
+
+/* The elements of the root's output, four along its packed axis (-1: any), from which the elements
+ * e of step->value are computed; false: they are not such four. */
+bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
+                  struct lanes *lanes);
 
 /* A kernel that is never printed, for choosing layouts: its index pool makes elements to ask
  * kernel_cost() about. */

@@ -55,7 +55,7 @@ static void kernel_cell(struct kernel *k, const struct layout *l, const struct s
     unmerge(k, index_mod(k->pool, x, l->length_x), l->x, l->x_count, s, "x", at);
     unmerge(k, y, l->y, l->y_count, s, "y", at);
     *group = kernel_constant(k, 0);
-    k->out.count = 1;
+    k->cell.count = 1;
     if (l->packed >= 0) {
         *group = index_div(k->pool, x, l->length_x);
         if (l->groups > 1)
@@ -64,9 +64,9 @@ static void kernel_cell(struct kernel *k, const struct layout *l, const struct s
         *group = index_clamp(k->pool, *group, 0, l->groups - 1);
         *group = kernel_bind(k, "band", *group);
         at[l->packed] = index_times(k->pool, *group, 4);
-        k->out.count = 4;
+        k->cell.count = 4;
     }
-    k->out = lanes_along(k, at, s->axes, l->packed, k->out.count);
+    k->cell = lanes_along(k, at, s->axes, l->packed, k->cell.count);
 }
 
 struct kernel_text *kernel_write(struct plan *p, struct step *step)
@@ -86,7 +86,11 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     kernel_init(state, p, step);
     kernel_cell(k, l, s, &group);
     if (step->root) {
-        step->root->op->functions->lower(k, step->root);
+        const struct operator_functions *f = step->root->op->functions;
+
+        if (!region_lanes(k, step, &k->cell, f->packed ? f->packed(step->root, -1) : -1, &k->out))
+            BUG(k->context, "%s is made of elements that its step does not compute", v->name);
+        f->lower(k, step->root);
         k->lowered = true;
     }
     /* A last Relu or Clip and the limit of 16 bits are one clamp. */
@@ -104,13 +108,13 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     lo = ldexp(lo, -exponent);
     hi = ldexp(hi, -exponent);
     if (computes)
-        compute_value(k, v, &k->out, lanes);
+        compute_value(k, v, &k->cell, lanes);
     else
-        read_value(k, v, &k->out, lanes);
+        read_value(k, v, &k->cell, lanes);
     for (int j = 0; j < 4; j++) {
         int64_t extent = l->packed < 0 ? 1 : s->dim[l->packed];
 
-        if (j >= k->out.count || (l->groups == 1 && j >= extent)) {
+        if (j >= k->cell.count || (l->groups == 1 && j >= extent)) {
             lanes[j] = "0f";
             continue;
         }

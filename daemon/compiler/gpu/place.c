@@ -161,7 +161,7 @@ bool place_output(struct plan *p, int i)
     if (spot && spot->placement == PLACED_INLINE)
         store_value(p, v);
     if (spot && spot->placement == PLACED_BUFFER && spot->step && spot->buffer < 0) {
-        int packed = spot->step->root ? wanted_axis(spot->step->root, -1) : -1;
+        int packed = spot->step->packed;
 
         if (packed < 0 || packed == edge.packed || v->shape.dim[packed] == 1) {
             spot->layout = spot->step->layout = edge;
@@ -176,11 +176,19 @@ bool place_output(struct plan *p, int i)
     return true;
 }
 
+int edge_packed(const struct value *v)
+{
+    struct layout edge;
+
+    layout_edge(&v->shape, output_is_line(v), &edge);
+    return edge.packed;
+}
+
 bool place_inner(struct plan *p, struct kernel *k, struct step *s)
 {
     struct value *v = s->value;
     struct spot *spot = v->plan;
-    int fixed = s->root ? wanted_axis(s->root, -1) : -1;
+    int fixed = s->packed;
     double best = INFINITY;
     struct layout chosen = {.packed = -1}, l;
     struct place place = node_place(s->root ? s->root : v->producer);

@@ -60,6 +60,7 @@ struct step {
     struct node *root;   /* ROLE_STEP operator, or NULL: views and elementwise operators only */
     int root_output;     /* the output of root that it computes */
     struct value *value; /* what it writes */
+    int packed;          /* axis of value that has to lie in components, -1: any */
     bool copies; /* value lies elsewhere too; this step only moves it to where it is wanted */
     struct layout layout; /* of what it writes */
     int buffer;           /* that it writes */

@@ -76,8 +76,8 @@ double reading_cost(struct kernel *k, struct value *v, int depth)
             struct value *last = spot->placement == PLACED_JOINED ? spot->step->value : out;
             int axis = spot_of(last)->layout.width ? spot_of(last)->layout.packed : -1;
 
-            if (axis < 0 && spot->step && spot->step->root)
-                axis = wanted_axis(spot->step->root, -1);
+            if (axis < 0 && spot->step)
+                axis = spot->step->packed;
             if (axis < 0 || axis >= out->shape.axes)
                 axis = last_long_axis(&out->shape);
             struct lanes e = sample_elements(k, out, axis), operand = {.count = e.count};

@@ -96,6 +96,7 @@ struct step *step_new(struct plan *p, struct node *root, int output, struct valu
 
     s->root = root;
     s->root_output = output;
+    s->packed = root ? wanted_axis(root, -1) : -1;
     s->value = v;
     s->buffer = -1;
     s->number = p->step_count;
@@ -125,45 +126,6 @@ int count_buffers(struct value *v, const struct value **seen, int count, int dep
             if (v->producer->inputs[i])
                 count = count_buffers(v->producer->inputs[i], seen, count, depth + 1);
     return count;
-}
-
-static bool join(struct plan *p, struct node *n)
-{
-    struct value *out = n->outputs[0];
-    struct step *best = NULL;
-    const struct value *seen[MOST_READ_BUFFERS + 1];
-
-    for (int i = 0; i < n->input_count; i++) {
-        struct value *v = n->inputs[i];
-        struct spot *spot = v && !v->constant ? v->plan : NULL;
-        struct node *only;
-
-        if (!spot || spot->placement != PLACED_BUFFER || !spot->step || spot->step->value != v ||
-            v->output_count || !shape_equal(&v->shape, &out->shape))
-            continue;
-        live_readers(v, &only);
-        if (only == n && (!best || spot->step->number > best->number))
-            best = spot->step;
-    }
-    if (!best)
-        return false;
-    int buffers = 0;
-    for (int i = 0; i < best->fused_count; i++)
-        for (int k = 0; k < best->fused[i]->input_count; k++)
-            if (best->fused[i]->inputs[k] && buffers <= MOST_READ_BUFFERS)
-                buffers = count_buffers(best->fused[i]->inputs[k], seen, buffers, 0);
-    for (int k = 0; k < n->input_count && buffers <= MOST_READ_BUFFERS; k++)
-        if (n->inputs[k] && n->inputs[k] != best->value)
-            buffers = count_buffers(n->inputs[k], seen, buffers, 0);
-    if (buffers > MOST_READ_BUFFERS)
-        return false;
-    spot_of(best->value)->placement = PLACED_JOINED;
-    best->value = out;
-    spot_of(out)->placement = PLACED_BUFFER;
-    spot_of(out)->step = best;
-    if (!functions_of(n)->stores)
-        APPEND(&p->context->arena, best->fused, best->fused_count, best->fused_room) = n;
-    return true;
 }
 
 void store_value(struct plan *p, struct value *v)
@@ -207,10 +169,7 @@ static void assign_roles(struct plan *p)
                 spot->placement = PLACED_VIEW;
                 break;
             default:
-                if (!join(p, n))
-                    spot->placement = PLACED_INLINE;
-                if (spot->placement == PLACED_INLINE && functions_of(n)->stores)
-                    store_value(p, n->outputs[0]);
+                spot->placement = PLACED_INLINE;
                 break;
             }
         }
@@ -363,6 +322,8 @@ struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
     if (!mark_live(g))
         return NULL;
     assign_roles(p);
+    k = kernel_planning(p);
+    join_steps(p, k);
     store_where_cheaper(p);
     plan_magnitudes(p);
     good = place_inputs(p);
@@ -370,7 +331,6 @@ struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
         good = place_output(p, i) && good;
     if (!good)
         return NULL;
-    k = kernel_planning(p);
     /* From the last to the first: a value's readers have their layouts before it. */
     for (int i = p->step_count; i-- > 0;) {
         struct step *s = p->steps[i];

@@ -31,6 +31,11 @@ void store_value(struct plan *p, struct value *v);
 /* Textures that computing v from where it is read would fetch from, added to seen. */
 int count_buffers(struct value *v, const struct value **seen, int count, int depth);
 
+/* ---- join.c ---- */
+/* Lets what follows on steps be computed in their kernels, and stores what operators ask to be
+ * stored. Every value has its place but for that. */
+void join_steps(struct plan *p, struct kernel *planning);
+
 /* ---- reading.c ---- */
 /* Four elements of v along axis, in the midst of the others. */
 struct lanes sample_elements(struct kernel *k, const struct value *v, int axis);
@@ -51,6 +56,8 @@ double readings(const struct value *v, int depth);
 /* Layouts of inputs and outputs, as the model's edge has them. false: a fault was reported. */
 bool place_inputs(struct plan *p);
 bool place_output(struct plan *p, int i);
+/* The axis of v, an output, that lies in components there; -1: none. */
+int edge_packed(const struct value *v);
 /* The layout of what s writes: the packed axis that costs least. */
 bool place_inner(struct plan *p, struct kernel *k, struct step *s);
 int buffer_new(struct plan *p, enum buffer_kind kind, int number, struct value *v,

@@ -35,8 +35,8 @@ static void component_infer(struct node *n)
     infer_output(n, 0, TYPE_FLOAT32, &s);
 }
 
-static void component_view(struct kernel *k, const struct node *n, int output,
-                           const struct index *const *at, struct access *access)
+void view_component(struct kernel *k, const struct node *n, int output,
+                    const struct index *const *at, struct access *access)
 {
     struct piece *p = access_piece(access, 0);
     int axes = n->inputs[0]->shape.axes;
@@ -94,6 +94,6 @@ const struct operator_functions norm_statistics_functions = {.role = ROLE_STEP,
                                                              .lower = lower_norm_statistics,
                                                              .packed = packed_statistics};
 const struct operator_functions component_functions = {
-    .role = ROLE_VIEW, .infer = component_infer, .view = component_view};
+    .role = ROLE_VIEW, .infer = component_infer, .view = view_component};
 /* Resize by the nearest element, with what the row Resize says about inputs and attributes. */
 const struct operator_functions resize_nearest_functions = {.role = ROLE_VIEW, .view = view_resize};

@@ -1,0 +1,144 @@
+/* From the elements that a step writes back to those that its root computes. */
+#include "daemon/compiler/gpu/kernel_inside.h"
+#include "daemon/compiler/operators/operator.h"
+#include <string.h>
+
+enum { MOST_FOUND = 16, MOST_VISITS = 256 };
+
+struct trace {
+    struct kernel *k;
+    const struct step *step;
+    const struct value *root;
+    const struct index *found[MOST_FOUND][MAX_AXES]; /* elements of root, without repeats */
+    int found_count;
+    struct visit {
+        const struct value *value;
+        struct lanes lanes;
+    } * visits;
+    int visit_count, visit_room;
+};
+
+static bool find_element(struct trace *t, const struct index *const *at)
+{
+    size_t size = (size_t)t->root->shape.axes * sizeof *at;
+
+    for (int i = 0; i < t->found_count; i++)
+        if (!memcmp(t->found[i], at, size))
+            return true;
+    if (t->found_count == MOST_FOUND)
+        return false;
+    memcpy(t->found[t->found_count++], at, size);
+    return true;
+}
+
+static bool was_visited(struct trace *t, const struct value *v, const struct lanes *e)
+{
+    for (int i = 0; i < t->visit_count; i++) {
+        const struct visit *visit = &t->visits[i];
+        bool same = visit->value == v && visit->lanes.count == e->count;
+
+        for (int j = 0; same && j < e->count; j++)
+            same = !memcmp(visit->lanes.at[j], e->at[j], (size_t)v->shape.axes * sizeof *e->at[j]);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+/* false: v is not made of elements of the root in a way that is understood. */
+static bool trace_value(struct trace *t, struct value *v, const struct lanes *e)
+{
+    struct node *n = v->producer;
+    const struct spot *spot = v->plan;
+
+    if (v == t->root) {
+        for (int j = 0; j < e->count; j++)
+            if (!find_element(t, e->at[j]))
+                return false;
+        return true;
+    }
+    if (v->constant || !spot || !n ||
+        (v != t->step->value && (spot->placement != PLACED_JOINED || spot->step != t->step)) ||
+        was_visited(t, v, e))
+        return true;
+    if (t->visit_count == MOST_VISITS)
+        return false;
+    APPEND(t->k->arena, t->visits, t->visit_count, t->visit_room) = (struct visit){v, *e};
+    if (n->op->functions->role == ROLE_VIEW) {
+        struct lanes source = {.count = e->count};
+        struct value *from = NULL;
+
+        for (int j = 0; j < e->count; j++) {
+            struct access a = {.pool = t->k->pool, .arena = t->k->arena};
+
+            n->op->functions->view(t->k, n, v->producer_output, e->at[j], &a);
+            if (a.count != 1 || a.pieces[0].condition_count || a.pieces[0].input < 0)
+                return false;
+            from = n->inputs[a.pieces[0].input];
+            memcpy(source.at[j], a.pieces[0].at, sizeof source.at[j]);
+        }
+        return trace_value(t, from, &source);
+    }
+    for (int i = 0; i < n->input_count; i++) {
+        struct lanes operand = {.count = e->count};
+
+        if (!n->inputs[i])
+            continue;
+        for (int j = 0; j < e->count; j++)
+            broadcast_index(t->k, &n->inputs[i]->shape, &v->shape, e->at[j], operand.at[j]);
+        if (!trace_value(t, n->inputs[i], &operand))
+            return false;
+    }
+    return true;
+}
+
+/* Whether every element that was found is one of e. */
+static bool found_among(const struct trace *t, const struct lanes *e)
+{
+    for (int i = 0; i < t->found_count; i++) {
+        int lane = 0;
+
+        while (lane < e->count &&
+               memcmp(t->found[i], e->at[lane], (size_t)t->root->shape.axes * sizeof *e->at[lane]))
+            lane++;
+        if (lane == e->count)
+            return false;
+    }
+    return true;
+}
+
+/* Where the root takes any axis: the one along which the elements lie. */
+static int differing_axis(const struct trace *t)
+{
+    int axes = t->root->shape.axes;
+
+    for (int a = 0; t->found_count > 1 && a < axes; a++)
+        if (t->found[0][a] != t->found[1][a])
+            return a;
+    for (int a = axes; a-- > 0;)
+        if (t->root->shape.dim[a] > 1)
+            return a;
+    return axes - 1;
+}
+
+bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
+                  struct lanes *lanes)
+{
+    struct trace t = {.k = k, .step = step, .root = step->root->outputs[step->root_output]};
+    const struct index *base[MAX_AXES] = {0};
+
+    if (!trace_value(&t, step->value, e) || !t.found_count)
+        return false;
+    if (shape_equal(&t.root->shape, &step->value->shape) && found_among(&t, e)) {
+        *lanes = *e;
+        return true;
+    }
+    if (axis < 0)
+        axis = differing_axis(&t);
+    if (axis < 0)
+        return false;
+    memcpy(base, t.found[0], sizeof t.found[0]);
+    base[axis] = index_times(k->pool, index_div(k->pool, base[axis], 4), 4);
+    *lanes = lanes_along(k, base, t.root->shape.axes, axis, 4);
+    return found_among(&t, lanes);
+}
