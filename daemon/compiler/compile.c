@@ -113,7 +113,8 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
     c->diagnostics = (struct diagnostics){0};
     model_load(c, job->files, path, &m->file);
     g = m->file.graph;
-    if (g && !c->diagnostics.errors) {
+    /* A layer that is not supported (TUKI0106, 0110, 0111) hides nothing about the others. */
+    if (g) {
         accept_inputs(g);
         infer_graph(g);
         m->text = model_text_new(c, g);

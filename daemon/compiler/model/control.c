@@ -214,6 +214,14 @@ static void find_decider(struct value *v, struct origin *o)
     }
 }
 
+void control_claim(struct builder *b, const struct value *v)
+{
+    int source = value_source(v);
+
+    if (source >= 0 && b->graph->inputs[source]->type != TYPE_FLOAT32)
+        b->graph->inputs[source]->poisoned = true;
+}
+
 static bool node_poisoned(const struct node *n)
 {
     for (int i = 0; i < n->output_count; i++)
@@ -239,6 +247,7 @@ void control_refuse_condition(struct builder *b, struct control *k, struct value
         build_report(b, &place, TUKI0110, "its condition is the model input %s; export %s",
                      o.input->name,
                      is_if ? "the branch that is wanted" : "with a trip count that is constant");
+        control_claim(b, condition);
     } else if (o.comparison) {
         place = node_place(o.comparison);
         build_report(

@@ -45,6 +45,8 @@ enum known control_know_shape(struct builder *b, struct control *k, struct value
 bool control_holds(struct builder *b, struct control *k, const struct value *condition, bool *good);
 /* Reports why condition is not known; the call is refused. */
 void control_refuse_condition(struct builder *b, struct control *k, struct value *condition);
+/* What was reported is said of the model input behind v too: its type gets no code of its own. */
+void control_claim(struct builder *b, const struct value *v);
 void control_refuse(struct control *k);
 /* Takes the call's node out of the graph; its outputs wait for producers. */
 void control_take(struct control *k);

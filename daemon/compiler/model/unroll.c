@@ -258,6 +258,22 @@ static bool give_empty(struct builder *b, struct control *k, struct unroll *u, i
 
 enum { LOOP_GIVEN = 2 }; /* inputs of a body before the carried ones: trip number and condition */
 
+static void report_trip_count(struct builder *b, const struct control *k, const struct value *v)
+{
+    struct place place = build_place(&k->call);
+
+    if (v->poisoned) {
+        /* Whatever made it so was reported. */
+    } else if (v->producer && value_source(v) < 0) {
+        build_report(b, &place, TUKI0112, "its trip count %s depends on a shape that is not fixed",
+                     v->name);
+    } else {
+        build_report(b, &place, TUKI0110, "its trip count %s is %s; export with a constant one",
+                     v->name, v->producer ? "computed from the model's inputs" : "a model input");
+        control_claim(b, v);
+    }
+}
+
 static enum known trip_count(struct builder *b, struct control *k, int64_t *most)
 {
     struct value *v = node_input(k->node, 0);
@@ -272,20 +288,7 @@ static enum known trip_count(struct builder *b, struct control *k, int64_t *most
     if (known == KNOWN_LATER || k->state != CONTROL_OPEN)
         return known;
     if (known == KNOWN_NEVER) {
-        if (v->poisoned)
-            ;
-        else if (v->producer && value_source(v) < 0)
-            build_report(b, &place, TUKI0112,
-                         "its trip count %s depends on a shape that is not "
-                         "fixed",
-                         v->name);
-        else
-            build_report(b, &place, TUKI0110,
-                         v->producer ? "its trip count %s is computed from the model's inputs; "
-                                       "export with a constant one"
-                                     : "its trip count is the model input %s; export with a "
-                                       "constant one",
-                         v->name);
+        report_trip_count(b, k, v);
     } else if (v->constant->type != TYPE_INT64 || v->constant->count != 1) {
         build_report(b, &place, TUKI0106, "its trip count is %s of %s, not one int64",
                      type_name(v->constant->type), shape_text(&b->c->arena, &v->constant->shape));
@@ -580,6 +583,7 @@ static const int64_t *item_lengths(struct builder *b, struct control *k, const s
         build_report(b, &place, TUKI0110,
                      "its sequence lengths %s are no constants; export with constant ones",
                      s->lengths->name);
+        control_claim(b, s->lengths);
         return NULL;
     }
     if (t && (!type_is_integer(t->type) || t->count != s->batch)) {
