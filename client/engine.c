@@ -180,10 +180,8 @@ bool engine_reads(const struct engine *e, int input)
     return find_edge(edges, count, input) != NULL;
 }
 
-static bool run_kernels(struct engine *e, struct tensor *const *inputs, struct tensor **outputs,
-                        struct arena *arena)
+bool engine_write(struct engine *e, struct tensor *const *inputs, struct arena *arena)
 {
-    struct simulation_error error = {0};
     int count;
     const struct compile_edge *edges = compile_inputs(e->job, &count);
 
@@ -200,13 +198,26 @@ static bool run_kernels(struct engine *e, struct tensor *const *inputs, struct t
                                        arena, &e->why))
             return false;
     }
-    if (!simulation_run(e->simulation, 0, e->program->step_count, &error)) {
-        e->why = arena_printf(arena, "step %d, %s at line %d column %d, cell (%d, %d): %s",
-                              error.step, error.kernel ? error.kernel : "?", error.line,
-                              error.column, error.x, error.y, error.reason);
-        return false;
-    }
-    edges = compile_outputs(e->job, &count);
+    return true;
+}
+
+bool engine_draw(struct engine *e, int first, int count, struct arena *arena)
+{
+    struct simulation_error error = {0};
+
+    if (simulation_run(e->simulation, first, count, &error))
+        return true;
+    e->why = arena_printf(arena, "step %d, %s at line %d column %d, cell (%d, %d): %s", error.step,
+                          error.kernel ? error.kernel : "?", error.line, error.column, error.x,
+                          error.y, error.reason);
+    return false;
+}
+
+bool engine_read(struct engine *e, struct tensor **outputs, struct arena *arena)
+{
+    int count;
+    const struct compile_edge *edges = compile_outputs(e->job, &count);
+
     for (int i = 0; i < e->output_count; i++) {
         const struct compile_edge *edge = find_edge(edges, count, i);
 
@@ -225,7 +236,8 @@ bool engine_run(struct engine *e, struct tensor *const *inputs, struct tensor **
                 struct arena *arena)
 {
     if (!e->options.reference)
-        return run_kernels(e, inputs, outputs, arena);
+        return engine_write(e, inputs, arena) && engine_draw(e, 0, e->program->step_count, arena) &&
+               engine_read(e, outputs, arena);
     if (reference_run(e->model.graph, inputs, outputs, NULL, arena))
         return true;
     const struct diagnostic *d = engine_first_error(e);

@@ -57,4 +57,10 @@ bool engine_reads(const struct engine *e, int input);
 bool engine_run(struct engine *e, struct tensor *const *inputs, struct tensor **outputs,
                 struct arena *arena);
 
+/* The parts of that with kernels, for those who look between the steps: inputs into their buffers,
+ * the steps first .. first + count - 1, outputs out of theirs. */
+bool engine_write(struct engine *e, struct tensor *const *inputs, struct arena *arena);
+bool engine_draw(struct engine *e, int first, int count, struct arena *arena);
+bool engine_read(struct engine *e, struct tensor **outputs, struct arena *arena);
+
 #endif
