@@ -94,6 +94,10 @@ $(TESTS): $(BUILD)/%: $(BUILD)/%.o
 $(BUILD)/tests/reference_cases: $(BUILD)/tests/reference/reference_cases.o $(LIBCOMPILER)
 	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
 
+# Models on OpenGL. EGL is looked for when it runs, so that building needs neither headers nor libraries of it.
+$(BUILD)/tests/opengl_cases: $(call object,$(wildcard tests/opengl/*.c)) $(LIBRARIES)
+	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -ldl && echo "  LINK  $@"
+
 # ---- what people call ----
 # Packages first, then a make of its own: what pkg-config says is read when a makefile is.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -103,7 +107,7 @@ check:
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
 	@python3 tests/check.py $(BUILD)
 
-tests: $(TESTS)
+tests: $(TESTS) $(BUILD)/tests/opengl_cases
 
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
