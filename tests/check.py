@@ -37,6 +37,7 @@ def programs(build):
         path = os.path.relpath(path, ROOT)
         yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
     yield "lsp", "tests/lsp/random_editor.py", ["python3", "tests/lsp/random_editor.py", os.path.join(build, "onnxgpud")]
+    yield "opengl", "tests/opengl", ["python3", "tests/opengl/run.py", build]
     for group in ("lsp/node", "lsp/neovim", "dotnet"):
         if os.path.exists(os.path.join(ROOT, "tests", group, "run")):
             yield group, "tests/" + group, ["env", "BUILD=" + build, os.path.join("tests", group, "run")]

@@ -4,7 +4,7 @@
 set -u
 
 build="gcc libc6-dev make pkg-config libuv1-dev libcjson-dev libprotobuf-c-dev protobuf-c-compiler libsqlite3-dev libxxhash-dev python3"
-test="libcmocka-dev"
+test="libcmocka-dev libegl1 libgl1-mesa-dri"
 editors="neovim"
 fuzz="clang-14 libclang-rt-14-dev"
 

@@ -242,6 +242,43 @@ def recurrent():
     return m
 
 
+def tokens():
+    """Ids into a table, positions added, and scores for each id."""
+    m = ox.Model("tokens", seed=19)
+    t, width, rows = 12, 16, 40
+    ids = m.input("ids", [1, t], ox.INT64)
+    x = m.node("Gather", [m.weight([rows, width]), ids], axis=0)
+    x = m.node("Add", [x, m.weight([1, t, width], scale=0.3)])
+    x = m.node("Relu", [linear(m, layernorm(m, x, width), width, 2 * width)])
+    m.output(linear(m, x, 2 * width, rows), [1, t, rows])
+    return m
+
+
+def functions():
+    """Elementwise operators that a shader and a processor do not compute alike, each with a part of the channels."""
+    m = ox.Model("functions", seed=20)
+    x = conv(m, m.input("x", [1, 4, 10, 14]), 4, 28, kernel=1, pads=[0, 0, 0, 0])
+    parts = m.node("Split", [x, m.ints([4] * 7)], outputs=7, axis=1)
+    positive = m.node("Add", [m.node("Abs", [parts[0]]), m.number(0.25)])
+    out = [m.node("Sin", [parts[1]]), m.node("Atan", [parts[2]]), m.node("Log", [positive]),
+           m.node("Pow", [positive, m.number(1.7)]), m.node("Softplus", [parts[3]]), m.node("Reciprocal", [positive]),
+           m.node("Sqrt", [positive]), m.node("Cos", [parts[4]]), m.node("Asinh", [parts[5]]),
+           m.node("Cosh", [parts[6]])]
+    m.output(m.node("Concat", out, axis=1), [1, 40, 10, 14])
+    return m
+
+
+def lstm():
+    m = ox.Model("lstm", seed=21, opset=14)
+    t, into, hidden = 5, 6, 8
+    x = m.node("Transpose", [m.input("x", [1, t, into])], perm=[1, 0, 2])
+    y = m.node("LSTM", [x, m.weight([2, 4 * hidden, into], scale=0.6), m.weight([2, 4 * hidden, hidden], scale=0.4),
+                        m.weight([2, 8 * hidden], scale=0.1)], outputs=3, hidden_size=hidden, direction="bidirectional")[0]
+    y = m.node("Reshape", [m.node("Transpose", [y], perm=[2, 0, 1, 3]), m.ints([1, t, 2 * hidden])])
+    m.output(linear(m, y, 2 * hidden, 3), [1, t, 3])
+    return m
+
+
 MODELS = {
     "filter": filter_model,
     "filter_bn": lambda: filter_model(seed=2, bn=True, channels=(3, 6, 10, 3), size=32),
@@ -261,6 +298,9 @@ MODELS = {
     "two_inputs": two_inputs,
     "two_outputs": two_outputs,
     "recurrent": recurrent,
+    "tokens": tokens,
+    "functions": functions,
+    "lstm": lstm,
 }
 
 

@@ -1,23 +1,27 @@
 /*
  * Runs models on OpenGL, and compares with the simulation and with what the models should give:
  *
- *     opengl_cases [--time] [--verbose] PATH…
+ *     opengl_cases [OPTION | PATH]…
  *
- * A PATH is a folder with model.onnx and test_data_set_0, or a model alone, whose inputs are made
- * up and whose outputs the reference engine computes. For each:
+ * A PATH is a folder with model.onnx and test_data_set_0; or a model alone, whose inputs are made
+ * up and whose outputs the reference engine computes; or a generated file (.cs) alone, whose
+ * buffers and textures are filled at random, and only whose steps are compared. For each:
  *
  *   - the whole evaluation, drawn on OpenGL alone, with all buffers that a step writes full of NaN
  *     before: within `verify`'s tolerance of the expected outputs;
  *   - each step on the simulation's own inputs to it, so that differences do not add up: see
- *     allowed().
+ *     tolerance.h.
  *
- * --time prints how long an evaluation takes instead. The last line counts, as all tests do.
+ * --simulated leaves the expected outputs out. --es takes the shaders of OpenGL ES, which
+ * OpenGL 4.3 understands as well. --time prints how long an evaluation takes instead. The last line
+ * counts, as all tests do.
  */
 #include "client/compare.h"
 #include "client/engine.h"
 #include "client/generate.h"
 #include "daemon/compiler/graph/half.h"
 #include "tests/opengl/pipeline.h"
+#include "tests/opengl/tolerance.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +33,8 @@ enum verdict { PASSED, FAILED, SKIPPED };
 struct setting {
     struct gl gl;
     enum rounding rounding; /* as the device's own writes do */
-    bool time, verbose;
+    bool time, simulated;
+    enum glsl_version version;
 };
 
 struct job {
@@ -43,8 +48,7 @@ struct job {
     struct comparison expected;  /* the outputs of OpenGL against those of the test case */
     struct comparison simulated; /* … and against the simulation's */
     double worst;                /* of all steps: the largest share of what is allowed */
-    int worst_step;
-    int64_t components, unequal; /* that steps computed, and those of them that are not the same */
+    size_t components, unequal;  /* that steps computed, and those of them that are not the same */
     double milliseconds;
 };
 
@@ -61,6 +65,12 @@ static bool is_folder(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_text(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".cs") == 0;
 }
 
 static bool open_engine(struct job *j, struct engine *e, const char *model)
@@ -205,89 +215,40 @@ static bool run_whole(struct job *j, struct tensor *const *expected)
     if (!engine_read(e, computed, arena))
         return judge(j, FAILED, e->why);
     return compare(j, &j->simulated, computed, simulated, "the simulation") &&
-           compare(j, &j->expected, computed, expected, "the expected outputs");
+           (j->setting->simulated ||
+            compare(j, &j->expected, computed, expected, "the expected outputs"));
 }
 
 /* ---- step by step */
-
-/* The distance between neighbouring halves. */
-static double step_of_half(double magnitude)
-{
-    int exponent;
-    frexp(magnitude, &exponent);
-    return ldexp(1, (exponent < -13 ? -13 : exponent) - 11);
-}
-
-/*
- * What two runs of a step on the same inputs may differ by, where all that differs is the last
- * bits of float32: divisions may be off by 2.5 units, exp by 3 + 2 |x| and so on
- * (GLSL 4.60, 4.7.1), taken here as 8 units of 2^-23 of a term, of which none is taken to be larger
- * than 4 times the largest result. On top of that the two may fall on different sides of a 16-bit
- * or 8-bit step.
- */
-static double allowed(bool half, double a, double b, double largest)
-{
-    double step = half ? step_of_half(fmax(fabs(a), fabs(b))) : 1.0 / 255;
-    return step + ldexp(largest, -18);
-}
-
-/* How many of them: float32's last bits decide about one step of 2^-11 in a thousand. Few
- * components may be unlucky ones. */
-static int64_t allowed_count(size_t count)
-{
-    return 4 + (int64_t)count / 256;
-}
-
-/* The same number: a NaN is one, and so is either zero. */
-static bool same(float a, float b)
-{
-    return a == b || (isnan(a) && isnan(b));
-}
-
-static double largest_of(const float *numbers, size_t count)
-{
-    double largest = 0;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(numbers[i]))
-            largest = fmax(largest, fabs((double)numbers[i]));
-    return largest;
-}
 
 static bool compare_step(struct job *j, int step, const float *drawn, const float *simulated,
                          size_t count)
 {
     const struct program_step *s = &j->kernels.program->steps[step];
-    bool half = j->kernels.program->buffers[s->destination].format == GPU_FORMAT_HALF;
-    double largest = largest_of(simulated, count), worst = 0;
-    int64_t unequal = 0;
-    size_t where = 0;
+    const struct program_buffer *to = &j->kernels.program->buffers[s->destination];
+    struct tolerance_step t = tolerance_of(s->kernel, to->format, simulated, count);
+    size_t unequal = 0, where = 0;
+    double worst = 0;
     for (size_t i = 0; i < count; i++) {
-        if (same(drawn[i], simulated[i]))
-            continue;
-        double a = drawn[i], b = simulated[i], share = fabs(a - b) / allowed(half, a, b, largest);
-        unequal++;
+        double share = tolerance_share(&t, drawn[i], simulated[i]);
+        unequal += share != 0;
         if (!(share <= worst)) { /* a NaN too */
             worst = share;
             where = i;
         }
     }
-    j->components += (int64_t)count;
+    j->components += count;
     j->unequal += unequal;
-    if (!(worst <= j->worst)) {
-        j->worst = worst;
-        j->worst_step = step;
-    }
-    if (worst <= 1 && unequal <= allowed_count(count))
+    j->worst = fmax(j->worst, worst);
+    if (worst <= 1 && unequal <= tolerance_count(&t))
         return true;
-    return judge(
-        j, FAILED,
-        arena_printf(&j->context.arena,
-                     "step %d, %s: %lld of %zu components differ, cell (%d, %d) component %d "
-                     "most: %.9g instead of the simulation's %.9g",
-                     step, s->kernel->name, (long long)unequal, count,
-                     (int)(where / 4) % j->kernels.program->buffers[s->destination].width,
-                     (int)(where / 4) / j->kernels.program->buffers[s->destination].width,
-                     (int)(where % 4), (double)drawn[where], (double)simulated[where]));
+    return judge(j, FAILED,
+                 arena_printf(&j->context.arena,
+                              "step %d, %s: %zu of %zu components differ, cell (%d, %d) component "
+                              "%d most: %.9g instead of the simulation's %.9g",
+                              step, s->kernel->name, unequal, count, (int)(where / 4) % to->width,
+                              (int)(where / 4) / to->width, (int)(where % 4), (double)drawn[where],
+                              (double)simulated[where]));
 }
 
 static bool run_step(struct job *j, int step)
@@ -346,7 +307,77 @@ static bool measure(struct job *j)
     return true;
 }
 
-/* ---- a model */
+/* ---- a generated file */
+
+static const char *read_text(struct arena *arena, const char *path, size_t *length)
+{
+    enum { TEXT_MAX = 1 << 20 };
+    char *text = arena_alloc(arena, TEXT_MAX);
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return NULL;
+    *length = fread(text, 1, TEXT_MAX, f);
+    fclose(f);
+    return text;
+}
+
+/* SplitMix64. */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+/* Numbers in -4 .. 4 as halves, any bytes. */
+static void fill(struct job *j, int buffer, uint64_t *state)
+{
+    const struct program_buffer *b = &j->kernels.program->buffers[buffer];
+    struct arena *arena = arena_child(&j->context.arena);
+    size_t count = (size_t)b->width * (size_t)b->height * 4;
+    float *numbers = NEW_ARRAY(arena, count, float);
+    for (size_t i = 0; i < count; i++) {
+        float part = (float)(draw(state) >> 40) / 16777216.0f;
+        numbers[i] = b->format == GPU_FORMAT_HALF ? 8 * part - 4 : part;
+    }
+    simulation_write(j->kernels.simulation, buffer, numbers);
+    arena_free(arena);
+}
+
+static bool open_text(struct job *j)
+{
+    struct engine *e = &j->kernels;
+    struct dialect_error error = {0};
+    uint64_t state = 1;
+    size_t length = 0;
+    const char *text = read_text(&j->context.arena, j->path, &length);
+    if (text == NULL)
+        return judge(j, FAILED, "it cannot be read");
+    e->context = &j->context;
+    e->program = program_parse(&j->context, text, length, &error);
+    if (e->program == NULL)
+        return judge(
+            j, FAILED,
+            arena_printf(&j->context.arena, "%d:%d: %s", error.line, error.column, error.reason));
+    e->simulation = simulation_new(&j->context, e->program, e->options.rounding);
+    for (int i = 0; i < e->program->buffer_count; i++)
+        fill(j, i, &state);
+    return true;
+}
+
+/* ---- one path */
+
+static void run_text(struct job *j)
+{
+    if (!open_text(j))
+        return;
+    if (!pipeline_init(&j->pipeline, &j->setting->gl, j->setting->version, j->kernels.program,
+                       &j->context.arena))
+        judge(j, FAILED, j->pipeline.why);
+    else
+        run_steps(j);
+}
 
 static void run_model(struct job *j)
 {
@@ -364,7 +395,7 @@ static void run_model(struct job *j)
         judge(j, FAILED, e->why);
         return;
     }
-    if (!pipeline_init(&j->pipeline, &j->setting->gl, e->program, arena)) {
+    if (!pipeline_init(&j->pipeline, &j->setting->gl, j->setting->version, e->program, arena)) {
         judge(j, FAILED, j->pipeline.why);
         return;
     }
@@ -377,18 +408,20 @@ static void run_model(struct job *j)
 static void print(const struct job *j)
 {
     static const char *const words[] = {"ok", "FAILED", "skipped"};
-    printf("%s: %s", j->path, words[j->verdict]);
+    const char *name = strrchr(j->path, '/') != NULL ? strrchr(j->path, '/') + 1 : j->path;
+    printf("%s: %s", name, words[j->verdict]);
     if (j->verdict != PASSED)
-        printf(": %s\n", j->why);
+        printf(": %s", j->why);
     else if (j->setting->time)
-        printf(": %d steps, %.1f ms\n", j->kernels.program->step_count, j->milliseconds);
+        printf(": %d steps, %.1f ms", j->kernels.program->step_count, j->milliseconds);
     else
-        printf(": %d steps, %.3g %% of %lld components differ, at most %.3g of what is allowed "
-               "(step %d); "
-               "outputs %.3g from the simulation's, %.3g from the expected\n",
-               j->kernels.program->step_count, 100.0 * (double)j->unequal / (double)j->components,
-               (long long)j->components, j->worst, j->worst_step, j->simulated.max_abs,
-               j->expected.max_abs);
+        printf(": %d steps; %zu of %zu components differ, at most by %.2f of what is allowed",
+               j->kernels.program->step_count, j->unequal, j->components, j->worst);
+    if (j->simulated.compared)
+        printf("; outputs: %.3g from the simulation's", j->simulated.max_abs);
+    if (j->expected.compared)
+        printf(", %.3g from the expected", j->expected.max_abs);
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -406,7 +439,7 @@ static enum verdict run_path(const struct setting *setting, const char *path)
     engine_init(&j.reference, &reference);
     context_init(&j.context, NULL);
     if (setjmp(j.context.escape) == 0)
-        run_model(&j);
+        (is_text(path) ? run_text : run_model)(&j);
     else
         judge(&j, FAILED, j.context.why);
     print(&j);
@@ -438,8 +471,8 @@ static bool find_rounding(struct setting *s, struct context *c, char why[256])
         snprintf(why, 256, "line %d: %s", error.line, error.reason);
         return false;
     }
-    bool drawn = pipeline_init(&p, &s->gl, program, &c->arena) && pipeline_draw(&p, 0) &&
-                 pipeline_read(&p, 0, cell);
+    bool drawn = pipeline_init(&p, &s->gl, s->version, program, &c->arena) &&
+                 pipeline_draw(&p, 0) && pipeline_read(&p, 0, cell);
     snprintf(why, 256, "%.255s", p.why);
     pipeline_release(&p);
     s->rounding = cell[0] == half_from_float(1.00073242f) ? ROUND_NEAREST : ROUND_ZERO;
@@ -463,24 +496,34 @@ static bool open_device(struct setting *s, char why[256])
     return opened;
 }
 
+/* Options count for the paths after them. */
+static bool is_option(struct setting *s, const char *word)
+{
+    if (strcmp(word, "--time") == 0)
+        s->time = true;
+    else if (strcmp(word, "--es") == 0)
+        s->version = GLSL_300_ES;
+    else if (strcmp(word, "--simulated") == 0)
+        s->simulated = true;
+    else
+        return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static struct setting setting;
     char why[256] = "";
     int counts[SKIPPED + 1] = {0};
-    int first = 1;
-    for (; first < argc && argv[first][0] == '-'; first++) {
-        setting.time = setting.time || strcmp(argv[first], "--time") == 0;
-        setting.verbose = setting.verbose || strcmp(argv[first], "--verbose") == 0;
-    }
     if (!open_device(&setting, why)) {
         printf("tests/opengl: skipped: %s\n0 passed, 0 failed, 1 skipped\n", why);
         return 0;
     }
     printf("%s, OpenGL %s, writes halves %s\n", setting.gl.renderer, setting.gl.version,
            setting.rounding == ROUND_ZERO ? "toward zero" : "to nearest");
-    for (int i = first; i < argc; i++)
-        counts[run_path(&setting, argv[i])]++;
+    for (int i = 1; i < argc; i++)
+        if (!is_option(&setting, argv[i]))
+            counts[run_path(&setting, argv[i])]++;
     printf("%d passed, %d failed, %d skipped\n", counts[PASSED], counts[FAILED], counts[SKIPPED]);
     gl_close();
     return counts[FAILED] ? 1 : 0;

@@ -126,9 +126,6 @@ static bool load_gl(struct gl *gl, char why[256])
 #undef X
     gl->renderer = gl->GetString(GL_RENDERER);
     gl->version = gl->GetString(GL_VERSION);
-    gl->GetIntegerv(GL_MAX_TEXTURE_IMAGE_UNITS, &gl->texture_units);
-    gl->GetIntegerv(GL_MAX_TEXTURE_SIZE, &gl->texture_size);
-    gl->GetIntegerv(GL_MAX_FRAGMENT_UNIFORM_COMPONENTS, &gl->uniform_components);
     return true;
 }
 

@@ -20,7 +20,6 @@ enum {
     GL_DITHER = 0x0BD0,
     GL_PACK_ALIGNMENT = 0x0D05,
     GL_UNPACK_ALIGNMENT = 0x0CF5,
-    GL_MAX_TEXTURE_SIZE = 0x0D33,
     GL_TEXTURE_2D = 0x0DE1,
     GL_UNSIGNED_BYTE = 0x1401,
     GL_HALF_FLOAT = 0x140B,
@@ -37,10 +36,8 @@ enum {
     GL_RGBA8 = 0x8058,
     GL_TEXTURE_MAX_LEVEL = 0x813D,
     GL_RGBA16F = 0x881A,
-    GL_MAX_TEXTURE_IMAGE_UNITS = 0x8872,
     GL_FRAGMENT_SHADER = 0x8B30,
     GL_VERTEX_SHADER = 0x8B31,
-    GL_MAX_FRAGMENT_UNIFORM_COMPONENTS = 0x8B49,
     GL_COMPILE_STATUS = 0x8B81,
     GL_LINK_STATUS = 0x8B82,
     GL_FRAMEBUFFER_COMPLETE = 0x8CD5,
@@ -51,7 +48,6 @@ enum {
 /* result, name without gl, parameters */
 #define GL_FUNCTIONS(X)                                                                            \
     X(const char *, GetString, (gl_enum name))                                                     \
-    X(void, GetIntegerv, (gl_enum name, int *value))                                               \
     X(gl_enum, GetError, (void))                                                                   \
     X(void, Disable, (gl_enum what))                                                               \
     X(void, Finish, (void))                                                                        \
@@ -103,7 +99,6 @@ struct gl {
     GL_FUNCTIONS(X)
 #undef X
     const char *renderer, *version; /* as the device calls itself */
-    int texture_units, texture_size, uniform_components;
 };
 
 /* Opens the context of the process. false: *why says why there is none, in one line. */

@@ -7,11 +7,13 @@
  * Tables are read when a step is drawn, as program_use() left them. Textures of weights are
  * buffers like any other: whoever writes buffers writes them.
  */
+#include "daemon/compiler/gpu/glsl.h"
 #include "daemon/compiler/gpu/program.h"
 #include "tests/opengl/gl.h"
 
 struct pipeline {
     const struct gl *gl;
+    enum glsl_version version;
     const struct program *program;
     struct arena *arena;
     unsigned *textures; /* by buffer */
@@ -21,8 +23,8 @@ struct pipeline {
 };
 
 /* Everything here is released by pipeline_release(). The buffers hold zeros. false: p->why. */
-bool pipeline_init(struct pipeline *p, const struct gl *gl, const struct program *program,
-                   struct arena *arena);
+bool pipeline_init(struct pipeline *p, const struct gl *gl, enum glsl_version version,
+                   const struct program *program, struct arena *arena);
 void pipeline_release(struct pipeline *p);
 
 /* All cells as they lie in memory: 4 halves or 4 bytes a cell, row y = 0 first. */
