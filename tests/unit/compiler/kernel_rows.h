@@ -33,6 +33,7 @@
 #include "daemon/compiler/operators/items.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
+#include "tests/unit/compiler/coverage.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -303,6 +304,7 @@ static void build(struct trial *t, const struct row *row)
     if (colon)
         outputs = isdigit((unsigned char)colon[1]) ? atoi(colon + 1) : (int)strlen(colon + 1);
     t->n = graph_node(t->g, operator_get(&t->c, op), "layer", operands, count, outputs);
+    cover(t->n->op);
     t->n->opset = 99;
     read_attributes(t->n, row->attributes);
     struct value **list = NEW_ARRAY(a, outputs, struct value *);

@@ -4,7 +4,7 @@
 #include "daemon/compiler/graph/graph.h"
 #include "daemon/compiler/graph/reference.h"
 #include "daemon/compiler/model/load.h"
-#include "daemon/compiler/operators/operator.h"
+#include "tests/unit/compiler/coverage.h"
 #include "tests/unit/compiler/onnx_bytes.h"
 #include <math.h>
 #include <setjmp.h>
@@ -579,6 +579,16 @@ static void refuses_scans(void **state)
     done(j);
 }
 
+/* The tests of values leave these to this file. */
+static void leaves_no_operator_out(void **state)
+{
+    const struct operator* any = operator_find("", "If", 13);
+
+    (void)state;
+    for (const struct operator* op = operator_rows(); op->name; op++)
+        assert_int_equal(op->functions == any->functions, is_listed(op->name, control_operators));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -594,6 +604,7 @@ int main(void)
         TEST(scans_in_batches),
         TEST(scans_nothing),
         TEST(refuses_scans),
+        TEST(leaves_no_operator_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

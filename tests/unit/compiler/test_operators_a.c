@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/compiler/operators/operator.h"
+#include "tests/unit/compiler/coverage.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -561,8 +561,10 @@ static void run(const struct example *e, struct context *c)
         fail_msg("%s %d (%s) over %s: it was %s", e->op, e->opset, e->attributes, e->inputs,
                  refused ? "evaluated" : "not evaluated");
     for (int i = 0; i < want_count && !refused; i++)
-        if (want[i]->constant)
+        if (want[i]->constant) {
             compare(c, e, out[i], want[i]->constant);
+            cover(op);
+        }
 }
 
 static void run_all(const struct example *examples, size_t count)
@@ -592,12 +594,26 @@ TEST(pools)
 TEST(norms)
 TEST(reductions)
 
+/* After the others. */
+static void leaves_no_operator_out(void **state)
+{
+    (void)state;
+    for (const struct operator* op = operator_rows(); op->name; op++)
+        if (strcmp(op->domain, OPERATOR_INTERNAL) != 0 && !is_covered(op->name) &&
+            !is_listed(op->name, moving_operators) && !is_listed(op->name, control_operators))
+            fail_msg("%s has no row with values from its definition", op->name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_products),    cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_norms),       cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_elementwise),
+        cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(leaves_no_operator_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/operators/resize.h"
+#include "tests/unit/compiler/coverage.h"
 
 struct row {
     const char *op;
@@ -176,8 +176,11 @@ static void run(struct context *c, const struct row *row)
         struct tensor *want = parse_tensor(c, &text), *got = n->outputs[i]->constant;
         if (!got)
             fail_msg("%s-%d %s: output %d is not known", row->op, row->opset, row->attributes, i);
-        if (want)
+        if (want) {
             check_output(c, row, i, got, want);
+            if (want->count)
+                cover(op);
+        }
     }
 }
 
@@ -670,6 +673,15 @@ static void test_signal(void **state)
     RUN(rows);
 }
 
+/* After the others. */
+static void leaves_no_operator_out(void **state)
+{
+    (void)state;
+    for (const char *const *name = moving_operators; *name; name++)
+        if (!is_covered(*name))
+            fail_msg("%s has no row with values from its definition", *name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -678,7 +690,7 @@ int main(void)
         cmocka_unit_test(test_resize),    cmocka_unit_test(test_resize_weights),
         cmocka_unit_test(test_quantize),  cmocka_unit_test(test_attention),
         cmocka_unit_test(test_recurrent), cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_signal),    cmocka_unit_test(leaves_no_operator_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
