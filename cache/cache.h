@@ -123,8 +123,9 @@ struct cache_file_identity {
 };
 
 /*
- * The content hash of the file at `path` (absolute, as the caller would open it), if it was put for
- * exactly this identity. The path serves as the key and is itself not stored.
+ * What stands for the content of the file at `path` (absolute, as the caller would open it), if it
+ * was put for exactly this identity: its hash, or what its bytes were made from. The path serves as
+ * the key and is itself not stored.
  */
 bool cache_file_get(struct cache *cache, const char *path,
                     const struct cache_file_identity *identity, struct key128 *content);

@@ -121,6 +121,8 @@ static void compile_unit(struct pass *p, struct batch_unit *u)
     struct compile *job = compile_new(&u->options, &files_system, invocation_cache(v), NULL);
     if (!job)
         context_escape(v->context, ESCAPE_MEMORY, "out of memory");
+    /* One transaction for all that is found out; where this is left early, closing writes it. */
+    cache_begin(v->cache);
     enum compile_status status = compile_run(job);
     if (status == COMPILE_FAILED || status == COMPILE_CANCELLED) {
         const char *why = arena_strdup(&v->context->arena, compile_why(job));
@@ -137,6 +139,7 @@ static void compile_unit(struct pass *p, struct batch_unit *u)
     } else if (status != COMPILE_OK && u->unit) {
         find_stale(p, u);
     }
+    cache_commit(v->cache);
     compile_free(job);
 }
 

@@ -2,7 +2,6 @@
 
 #include "daemon/compile_cache.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,40 +22,24 @@ static bool identify(const char *path, struct cache_file_identity *identity)
     return there;
 }
 
-static bool recorded(struct cache *cache, struct hash recipe, struct hash *content)
-{
-    size_t size = 0;
-    void *row = NULL;
-    bool found =
-        cache_get(cache, CACHE_ASSET, key_of(recipe), &row, &size) && size == sizeof *content;
-
-    if (found)
-        memcpy(content, row, sizeof *content);
-    free(row);
-    return found;
-}
-
 bool asset_cache_known(void *state, const char *path, const struct compile_asset *asset)
 {
     struct asset_cache *a = state;
-    struct hash should;
-    struct key128 content;
+    struct key128 recipe;
 
     a->since_ns = file_clock_ns();
     a->there = identify(path, &a->before);
-    return a->there && recorded(a->cache, asset->recipe, &should) &&
-           cache_file_get(a->cache, path, &a->before, &content) && content.high == should.high &&
-           content.low == should.low;
+    return a->there && cache_file_get(a->cache, path, &a->before, &recipe) &&
+           key128_equal(recipe, key_of(asset->recipe));
 }
 
 void asset_cache_made(void *state, const char *path, const struct compile_asset *asset,
-                      struct hash content, bool written)
+                      bool written)
 {
     struct asset_cache *a = state;
     struct cache_file_identity after;
 
-    cache_put(a->cache, CACHE_ASSET, key_of(asset->recipe), &content, sizeof content);
     /* What was just written is too young for its stat to stand for it. */
     if (!written && a->there && identify(path, &after) && !memcmp(&a->before, &after, sizeof after))
-        cache_file_put(a->cache, path, &a->before, a->since_ns, key_of(content));
+        cache_file_put(a->cache, path, &a->before, a->since_ns, key_of(asset->recipe));
 }

@@ -1,8 +1,12 @@
 #ifndef DAEMON_ASSET_CACHE_H
 #define DAEMON_ASSET_CACHE_H
 /*
- * What the asset file of a recipe came to, by its content hash: with it, an asset on disk is known
- * to be the right one without making its bytes again. The assets on disk are the payloads' cache.
+ * Which recipe an asset file on disk was made from, known by the file's stat: with it, the file is
+ * known to be the right one without making its bytes again. The assets on disk are the payloads'
+ * cache.
+ *
+ * A recipe and a path decide every byte of the file (compiler.h), so the recipe stands for the
+ * content: nothing is hashed. In the cache, it is kept as a file's content is (cache.h).
  *
  * For outputs_write(): known() and made() are hooks of outputs.h with a struct asset_cache as their
  * state (or as the first member of it). The cache may be NULL. One write at a time for each struct.
@@ -20,6 +24,6 @@ struct asset_cache {
 
 bool asset_cache_known(void *state, const char *path, const struct compile_asset *asset);
 void asset_cache_made(void *state, const char *path, const struct compile_asset *asset,
-                      struct hash content, bool written);
+                      bool written);
 
 #endif

@@ -167,8 +167,7 @@ struct asset {
     struct compile *job;
     int number;
     const atomic_bool *cancel;
-    struct hasher hasher; /* of the bytes of the last pass */
-    compile_sink *sink;   /* of that pass */
+    compile_sink *sink; /* of the present pass */
     void *sink_state;
 };
 
@@ -178,7 +177,6 @@ static bool pass_piece(void *state, const void *bytes, size_t size)
 
     if (a->cancel && atomic_load_explicit(a->cancel, memory_order_relaxed))
         return false;
-    hasher_add(&a->hasher, bytes, size);
     return a->sink(a->sink_state, bytes, size);
 }
 
@@ -186,7 +184,6 @@ static bool produce_asset(void *state, compile_sink *sink, void *sink_state)
 {
     struct asset *a = state;
 
-    hasher_init(&a->hasher);
     a->sink = sink;
     a->sink_state = sink_state;
     errno = 0;
@@ -288,7 +285,7 @@ static bool put_asset(struct outputs *out, struct compile *job, int number)
     again = strdup(path);
     result = put(out, path, produce_asset, &asset, job);
     if (result >= 0 && again && hooks && hooks->made)
-        hooks->made(out->state, again, row, hasher_finish(&asset.hasher), result > 0);
+        hooks->made(out->state, again, row, result > 0);
     free(again);
     return result >= 0;
 }

@@ -8,8 +8,9 @@
  * its bytes differ: neither an editor nor Unity wakes up for nothing. Order: assets first, the
  * class last, so that a class on disk never names an asset that is not there. After a good write
  * the same model's assets that are not listed any more are deleted with their .meta files; a .cs
- * is never deleted. Temporary files that a killed process left there go too. A .meta to which an editor added lines of its own is left alone as long as its
- * identity is ours. Blocking; one folder by one thread at a time.
+ * is never deleted. Temporary files that a killed process left there go too. A .meta to which an
+ * editor added lines of its own is left alone as long as its identity is ours. Blocking; one folder
+ * by one thread at a time.
  */
 #include "daemon/compiler/compiler.h"
 
@@ -18,10 +19,8 @@
 struct outputs_hooks {
     /* Whether the file at path is known to hold what this asset comes to: then it is not made. */
     bool (*known)(void *state, const char *path, const struct compile_asset *asset);
-    /* The file at path now holds the asset, whose bytes hash to content; written: it did not
-     * before. */
-    void (*made)(void *state, const char *path, const struct compile_asset *asset,
-                 struct hash content, bool written);
+    /* The file at path now holds the asset; written: it did not before. */
+    void (*made)(void *state, const char *path, const struct compile_asset *asset, bool written);
     /* The file temporary is about to become path; NULL: path is about to be deleted. */
     void (*replacing)(void *state, const char *path, const char *temporary);
 };
