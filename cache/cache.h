@@ -45,7 +45,7 @@ const char *cache_kind_name(enum cache_kind kind);
 
 /*
  * A cache in the file `path` (copied), holding at most about `limit_bytes` on disk (0: no limit;
- * less than 256 KiB counts as 256 KiB; the write-ahead log beside it, usually up to 4 MiB, is not
+ * less than 256 KiB counts as 256 KiB; the write-ahead log beside it, usually up to 1 MiB, is not
  * counted). Entries written under another `compiler_version` are never found. A `path` of NULL is a
  * cache that misses always.
  *

@@ -13,6 +13,9 @@
 /* Another number, another file: there is no migration, what was computed once can be computed
  * again. */
 #define STORE_FORMAT 1
+/* Of the log, pages after which a commit moves them into the file. Whoever opens the file alone
+ * reads the log once through. */
+#define STORE_LOG_PAGES 250
 
 #define TEXT(x) #x
 #define NUMBER(x) TEXT(x)
@@ -62,23 +65,19 @@ void store_init(struct store *store, const char *path)
     store->off = !store->path;
 }
 
-static void close_database(struct store *store, bool damaged)
+static void close_database(struct store *store)
 {
     for (int i = 0; i < STATEMENT_END; i++) {
         sqlite3_finalize(store->statements[i]);
         store->statements[i] = NULL;
     }
-    /* Closing would checkpoint, and then remove the log by its name, which may be another file's by
-     * now. */
-    if (damaged && store->db)
-        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     sqlite3_close(store->db);
     store->db = NULL;
 }
 
 void store_release(struct store *store)
 {
-    close_database(store, false);
+    close_database(store);
     free(store->path);
     store->path = NULL;
     store->off = true;
@@ -89,7 +88,7 @@ static void turn_off(struct store *store, const char *reason)
     if (!store->off)
         snprintf(store->why, sizeof store->why, "%s (%s)", reason, store->path);
     store->off = true;
-    close_database(store, true);
+    close_database(store);
 }
 
 static int wait_for_lock(void *data, int count)
@@ -118,7 +117,7 @@ static void put_aside(struct store *store, int lock, const char *reason)
 
     if (own == -EWOULDBLOCK) {
         /* Somebody is at it. What is wrong with the file, opening it the next time will tell. */
-        close_database(store, true);
+        close_database(store);
         return;
     }
     if (own < 0) {
@@ -129,11 +128,11 @@ static void put_aside(struct store *store, int lock, const char *reason)
 
     if (moved && store->reopenings_left) {
         store->reopenings_left--;
-        close_database(store, true);
+        close_database(store);
     } else if (!moved && store->renewals_left && place_put_aside(store->path)) {
         store->renewals_left--;
         store->renewed++;
-        close_database(store, true);
+        close_database(store);
     } else {
         turn_off(store, reason);
     }
@@ -204,6 +203,10 @@ static int configure(struct store *store)
     sqlite3_busy_handler(store->db, wait_for_lock, store);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    /* Closing would move the log into the file, which waits for the disk twice, and then remove it
+     * by its name, which may be another file's by now. A log that stays costs the next one less. */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_wal_autocheckpoint(store->db, STORE_LOG_PAGES);
     return run(store, "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;"
                       "PRAGMA cell_size_check = ON; PRAGMA journal_size_limit = 1048576;");
 }
@@ -256,9 +259,11 @@ static int open_database(struct store *store, bool *foreign, bool *no_log)
         code = recognise(store, &empty, foreign);
     if (code != SQLITE_OK || *foreign)
         return code;
-    /* Has to come before the log, which writes the first page. */
+    /* The first has to come before the log, which writes the first page. Of an empty file there is
+     * nothing that a crash could take: one that it leaves half made is found to be damaged. */
     if (empty)
-        code = run(store, "PRAGMA auto_vacuum = INCREMENTAL");
+        code = run(store, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = OFF;"
+                          "PRAGMA journal_mode = MEMORY");
     if (code == SQLITE_OK)
         code = ask(store, "PRAGMA journal_mode = WAL", NULL, mode);
     if (code == SQLITE_OK)
@@ -266,6 +271,8 @@ static int open_database(struct store *store, bool *foreign, bool *no_log)
     *no_log = code == SQLITE_OK && strcmp(mode, "wal") != 0;
     if (code == SQLITE_OK && !*no_log && empty)
         code = create(store);
+    if (code == SQLITE_OK && empty)
+        code = run(store, "PRAGMA synchronous = NORMAL");
     return code;
 }
 
@@ -304,7 +311,7 @@ static void open_or_settle(struct store *store)
         settle(store, code, lock);
     /* Half open is not open. */
     if (code != SQLITE_OK && store->db)
-        close_database(store, true);
+        close_database(store);
 out:
     if (lock >= 0)
         close(lock);
@@ -386,7 +393,7 @@ int store_begin(struct store *store)
 {
     if (has_moved(store) && store->reopenings_left) {
         store->reopenings_left--;
-        close_database(store, true);
+        close_database(store);
         /* What went wrong has been settled already; nothing was begun. */
         if (!open_if_needed(store))
             return SQLITE_INTERRUPT;

@@ -237,6 +237,7 @@ static void the_limit_holds(void **state)
     }
     assert_true(hits >= 150);
     cache_close(cache);
+    run_sql(folder, "PRAGMA wal_checkpoint(TRUNCATE)");
     assert_true(size_of(folder->file) <= MIB);
 
     /* A limit that was lowered is reached at the next put. */
@@ -245,6 +246,7 @@ static void the_limit_holds(void **state)
     assert_true(row_put(cache, 700));
     assert_int_equal(row_get(cache, 700), ROW_HIT);
     cache_close(cache);
+    run_sql(folder, "PRAGMA wal_checkpoint(TRUNCATE)");
     assert_true(size_of(folder->file) <= 256 * 1024);
 }
 
@@ -261,6 +263,7 @@ static void a_batch_larger_than_the_limit_keeps_it(void **state)
     assert_int_equal(row_get(cache, 599), ROW_HIT);
     assert_int_equal(row_get(cache, 1), ROW_MISS);
     cache_close(cache);
+    run_sql(folder, "PRAGMA wal_checkpoint(TRUNCATE)");
     assert_true(size_of(folder->file) <= MIB);
 }
 

@@ -7,7 +7,8 @@
 
 #define ROWS 24
 
-static void fill(const struct folder *folder)
+/* Everything is in the log then, and the file nearly empty. */
+static void fill_log(const struct folder *folder)
 {
     struct cache *cache = open_cache(folder, 0);
 
@@ -16,6 +17,12 @@ static void fill(const struct folder *folder)
         assert_true(row_put(cache, i));
     assert_true(cache_commit(cache));
     cache_close(cache);
+}
+
+static void fill(const struct folder *folder)
+{
+    fill_log(folder);
+    run_sql(folder, "PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 /* Gets all rows, and says how many were there; wrong ones fail the test. */
@@ -154,6 +161,50 @@ static void flipped_bytes_are_never_served(void **state)
     /* Some bytes are unused, the most are not. */
     assert_true(whole < size / 401 / 2);
     free(bytes);
+}
+
+/* The log that a close leaves is read by the next one; where its file is gone or another one, it is
+ * nobody's. */
+static void a_log_alone_is_nothing(void **state)
+{
+    struct folder *folder = *state;
+    char log[320];
+
+    snprintf(log, sizeof log, "%s-wal", folder->file);
+    fill_log(folder);
+    assert_true(exists(log));
+    assert_int_equal(recovers(folder), ROWS);
+    unlink(folder->file);
+    assert_int_equal(recovers(folder), 0);
+    assert_false(exists(folder->aside));
+}
+
+static void flipped_bytes_of_the_log_are_never_served(void **state)
+{
+    struct folder *folder = *state;
+    unsigned char *bytes, *log_bytes;
+    size_t size, log_size;
+    unsigned whole = 0, tries = 0;
+    char log[320];
+
+    snprintf(log, sizeof log, "%s-wal", folder->file);
+    fill_log(folder);
+    bytes = read_file(folder->file, &size);
+    log_bytes = read_file(log, &log_size);
+    assert_true(log_size > 16 * 4096);
+    for (size_t at = 3; at < log_size; at += at < 100 ? 5 : 1709, tries++) {
+        log_bytes[at] ^= 0x5a;
+        write_file(folder->file, bytes, size);
+        write_file(log, log_bytes, log_size);
+        struct cache *cache = open_cache(folder, 0);
+
+        whole += hits_of(cache) == ROWS;
+        cache_close(cache);
+        log_bytes[at] ^= 0x5a;
+    }
+    assert_true(whole < tries / 4);
+    free(bytes);
+    free(log_bytes);
 }
 
 /* One bit of one payload: that row alone is lost, and gone from the file afterwards. */
@@ -477,6 +528,8 @@ int main(void)
         FOLDER_TEST(a_missing_table_is_damage),
         FOLDER_TEST(another_programs_database_is_left_alone),
         FOLDER_TEST(flipped_bytes_are_never_served),
+        FOLDER_TEST(a_log_alone_is_nothing),
+        FOLDER_TEST(flipped_bytes_of_the_log_are_never_served),
         FOLDER_TEST(a_flipped_payload_is_a_miss),
         FOLDER_TEST(verify_finds_a_damaged_structure),
         FOLDER_TEST(the_second_damage_turns_it_off),
