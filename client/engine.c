@@ -21,7 +21,15 @@ void engine_release(struct engine *e)
 
 const struct diagnostics *engine_diagnostics(const struct engine *e)
 {
-    return e->job ? compile_diagnostics(e->job, 0) : &e->context->diagnostics;
+    return e->job ? compile_diagnostics(e->job, engine_refused(e)) : &e->context->diagnostics;
+}
+
+int engine_refused(const struct engine *e)
+{
+    for (int i = 0; e->job && i < e->options.style_count; i++)
+        if (compile_diagnostics(e->job, i)->errors)
+            return i;
+    return e->options.style;
 }
 
 const struct diagnostic *engine_first_error(const struct engine *e)
@@ -69,8 +77,8 @@ static enum engine_status compile(struct engine *e, const char *path)
         .type_parameters = "",
         .space = "",
         .asset_folder = "",
-        .models = &path,
-        .model_count = 1,
+        .models = e->options.styles ? e->options.styles : &path,
+        .model_count = e->options.styles ? e->options.style_count : 1,
     };
     e->job = compile_new(&options, &files_system, e->options.cache, e->context->cancel);
     if (!e->job)
@@ -126,7 +134,7 @@ static enum engine_status give_textures(struct engine *e)
             return fail(e, arena_printf(arena, "%zu bytes are no payload for the buffer of %s",
                                         p.size, assets[i].field));
     }
-    if (count && !simulation_use(e->simulation, 0, &error))
+    if ((count || e->options.style) && !simulation_use(e->simulation, e->options.style, &error))
         return fail(e, arena_printf(arena, "Load: %s", error.reason));
     return ENGINE_READY;
 }
@@ -154,7 +162,7 @@ enum engine_status engine_open(struct engine *e, struct context *c, const char *
         status = compile(e, path);
     if (status == ENGINE_READY)
         status = open_graph(e, path);
-    if (status == ENGINE_REFUSED && e->job && compile_diagnostics(e->job, 0)->errors == 0)
+    if (status == ENGINE_REFUSED && e->job && engine_diagnostics(e)->errors == 0)
         return fail(e, "the model was compiled, but its graph cannot be read again");
     if (status == ENGINE_READY && !e->options.reference)
         status = parse(e);

@@ -22,6 +22,8 @@ struct engine_options {
     bool reference;
     enum rounding rounding;      /* of writes to Half buffers, by kernels */
     struct compile_cache *cache; /* may be NULL */
+    const char *const *styles;   /* models that are compiled into one; NULL: the model alone */
+    int style_count, style;      /* which of them is opened and run */
 };
 
 enum engine_status {
@@ -43,11 +45,15 @@ struct engine {
 };
 
 void engine_init(struct engine *e, const struct engine_options *options);
+/* path: with styles that of the style. */
 enum engine_status engine_open(struct engine *e, struct context *c, const char *path);
 void engine_release(struct engine *e);
 
-/* What was found out about the model while opening it. */
+/* What was found out about the model (with styles: the first with an error, or that of the style)
+ * while opening it. */
 const struct diagnostics *engine_diagnostics(const struct engine *e);
+/* The number of that model among those compiled. */
+int engine_refused(const struct engine *e);
 /* The first error in the order of `check`; NULL: none. */
 const struct diagnostic *engine_first_error(const struct engine *e);
 

@@ -93,14 +93,15 @@ static void make_inputs(struct invocation *v, struct engine *e, struct tensor **
     }
 }
 
-static void print_refusal(const char *path, const struct engine *e)
+static void print_refusal(struct invocation *v, const struct engine *e)
 {
     const struct diagnostics *all = engine_diagnostics(e);
+    int model = engine_refused(e);
 
     for (int i = 0; i < all->count; i++) {
         struct report r;
 
-        report_model(&r, path, e->job, 0, &all->list[i]);
+        report_model(&r, v->operands[model], e->job, model, &all->list[i]);
         report_text(stderr, &r);
     }
 }
@@ -109,14 +110,23 @@ static enum exit_status run(struct invocation *v)
 {
     static struct engine e; /* reachable however the invocation is left */
     struct arena *arena = &v->context->arena;
-    const char *path = v->operands[0], *into = invocation_value(v, "output");
+    uint64_t style = invocation_integer(v, "style", 0);
+    const char *path, *into = invocation_value(v, "output");
     struct engine_options options = {
         .reference = invocation_choice(v, "engine", engines) == 1,
         .rounding = invocation_choice(v, "rounding", roundings) ? ROUND_ZERO : ROUND_NEAREST,
         .cache = invocation_cache(v),
+        .styles = v->operands,
+        .style_count = v->operand_count,
     };
 
-    invocation_operand(v, path);
+    for (int i = 0; i < v->operand_count; i++)
+        invocation_operand(v, v->operands[i]);
+    if (style >= (uint64_t)v->operand_count)
+        invocation_misuse(v, "there is no style %llu of %d models", (unsigned long long)style,
+                          v->operand_count);
+    options.style = (int)style;
+    path = v->operands[style];
     if (!into)
         invocation_misuse(v, "run needs -o DIR");
     if (mkdir(into, 0777) && errno != EEXIST)
@@ -126,7 +136,7 @@ static enum exit_status run(struct invocation *v)
     case ENGINE_READY:
         break;
     case ENGINE_REFUSED:
-        print_refusal(path, &e);
+        print_refusal(v, &e);
         engine_release(&e);
         return EXIT_WRONG;
     case ENGINE_FAILED:
@@ -150,15 +160,17 @@ static const struct option options_of_run[] = {
     {"output", 'o', "DIR", false, "where output_0.pb ... and made-up input_0.pb ... are written"},
     {"engine", 0, "ENGINE", false, "kernels (the generated code, the default) or reference"},
     {"rounding", 0, "MODE", false, "of 16-bit writes: nearest (the default) or zero"},
+    {"style", 0, "N", false,
+     "of several models in one set of kernels: which (from 0, the default)"},
     {NULL, 0, NULL, false, NULL},
 };
 
 const struct command command_run = {
     .name = "run",
-    .arguments = "MODEL",
+    .arguments = "MODEL...",
     .documentation = "Runs a model once and writes its outputs.",
     .options = options_of_run,
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = -1,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include "daemon/compiler/gpu/layer.h"
 #include "daemon/compiler/gpu/program.h"
 #include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/graph/styles.h"
 #include "daemon/compiler/job.h"
 #include "daemon/compiler/operators/items.h"
 #include "daemon/compiler/operators/operator.h"
@@ -75,8 +76,11 @@ void compile_free(struct compile *job)
 {
     if (!job)
         return;
-    for (int i = 0; job->models && i < job->o.model_count; i++)
+    for (int i = 0; job->models && i < job->o.model_count; i++) {
         model_close(&job->models[i].file);
+        if (job->joined)
+            model_close(&job->joined[i]);
+    }
     context_release(&job->c);
     free(job);
 }
@@ -105,6 +109,22 @@ static void count_operators(struct compiled_model *m)
     }
 }
 
+/* From a graph after all passes to steps. NULL: an error was reported. */
+static struct plan *plan_passed(struct compile *job, struct graph *g)
+{
+    struct context *c = &job->c;
+    struct plan *plan = NULL;
+
+    accept_unread(g);
+    if (!c->diagnostics.errors)
+        split_items(g);
+    if (!c->diagnostics.errors)
+        decompose_graph(g);
+    if (!c->diagnostics.errors)
+        plan = plan_graph(g, job->cache);
+    return c->diagnostics.errors ? NULL : plan;
+}
+
 static void compile_model(struct compile *job, struct compiled_model *m, const char *path)
 {
     struct context *c = &job->c;
@@ -127,16 +147,8 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
         m->folded_nodes = g->node_count;
         passes_run(g, NULL);
         count_operators(m);
-        accept_unread(g);
+        m->plan = plan_passed(job, g);
     }
-    if (g && !c->diagnostics.errors)
-        split_items(g);
-    if (g && !c->diagnostics.errors)
-        decompose_graph(g);
-    if (g && !c->diagnostics.errors)
-        m->plan = plan_graph(g, job->cache);
-    if (c->diagnostics.errors)
-        m->plan = NULL;
     diagnostics_sort(&c->diagnostics);
     m->diagnostics = c->diagnostics;
 }
@@ -170,10 +182,31 @@ static void add_edge(struct compile *job, const struct plan *p, const struct buf
         e->shape.dim[0] = e->items;
 }
 
-static void collect_results(struct compile *job, const struct plan *p)
+static void add_asset(struct compile *job, const struct step *step, const struct weights *w,
+                      struct asset_place place)
 {
     struct arena *a = &job->c.arena;
+    struct compile_asset *asset = &APPEND(a, job->assets, job->asset_count, job->asset_room);
 
+    APPEND(a, job->places, job->place_count, job->place_room) = place;
+    asset->field =
+        csharp_style_name(a, csharp_weights_name(a, job->o.prefix, step, w), place.style);
+    asset->name =
+        arena_printf(a, "%s.%s.asset", job->o.file_stem, asset->field + strlen(job->o.prefix));
+    asset->width = w->width;
+    asset->height = w->height;
+    asset->half = true;
+    asset->payload = w->width * w->height * 8;
+    asset->bytes = asset_bytes(a, asset->name, w);
+    asset->recipe = w->recipes[place.style];
+    asset->meta = asset_meta(a, *job->o.asset_folder
+                                    ? arena_printf(a, "%s/%s", job->o.asset_folder, asset->name)
+                                    : asset->name);
+    asset->meta_length = strlen(asset->meta);
+}
+
+static void collect_results(struct compile *job, const struct plan *p)
+{
     for (int i = 0; i < p->buffer_count; i++) {
         const struct buffer *b = &p->buffers[i];
 
@@ -186,31 +219,111 @@ static void collect_results(struct compile *job, const struct plan *p)
     for (int i = 0; i < p->step_count; i++)
         for (int k = 0; k < p->steps[i]->text->weight_count; k++) {
             const struct weights *w = p->steps[i]->text->weights[k];
-            struct compile_asset *asset;
 
-            if (!w->texture || w->same)
-                continue;
-            APPEND(a, job->places, job->place_count, job->place_room) = (struct asset_place){i, k};
-            asset = &APPEND(a, job->assets, job->asset_count, job->asset_room);
-            asset->field = csharp_weights_name(a, job->o.prefix, p->steps[i], w);
-            asset->name = arena_printf(a, "%s.%s.asset", job->o.file_stem,
-                                       asset->field + strlen(job->o.prefix));
-            asset->width = w->width;
-            asset->height = w->height;
-            asset->half = true;
-            asset->payload = w->width * w->height * 8;
-            asset->bytes = asset_bytes(a, asset->name, w);
-            asset->recipe = w->recipe;
-            asset->meta = asset_meta(
-                a, *job->o.asset_folder ? arena_printf(a, "%s/%s", job->o.asset_folder, asset->name)
-                                        : asset->name);
-            asset->meta_length = strlen(asset->meta);
+            for (int style = 0; w->texture && !w->same && style < w->styles; style++)
+                add_asset(job, p->steps[i], w, (struct asset_place){i, k, style});
         }
+}
+
+/* ---- several models ---- */
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* The models' graphs once more, as they were loaded: compile_model() has rewritten its own. */
+static bool load_again(struct compile *job)
+{
+    struct context *c = &job->c;
+
+    job->joined = NEW_ARRAY(&c->arena, job->o.model_count, struct model);
+    for (int i = 0; i < job->o.model_count; i++) {
+        struct model *m = &job->joined[i];
+
+        c->diagnostics = (struct diagnostics){0};
+        model_load(c, job->files, job->o.models[i], m);
+        if (m->graph && !c->diagnostics.errors) {
+            accept_inputs(m->graph);
+            infer_graph(m->graph);
+        }
+        if (!m->graph || c->diagnostics.errors ||
+            !hash_equal(m->content, job->models[i].file.content))
+            context_escape(c, ESCAPE_SYSTEM, "the model has changed while it was compiled");
+    }
+    return true;
+}
+
+/* Reports what else than weights differs; false where something does. */
+static bool match_models(struct compile *job, struct value ***pairs)
+{
+    struct context *c = &job->c;
+    bool equal = true;
+
+    for (int i = 1; i < job->o.model_count; i++) {
+        c->diagnostics = job->models[i].diagnostics;
+        equal = styles_match(job->joined[0].graph, job->joined[i].graph,
+                             file_name(job->o.models[0]), &pairs[i]) &&
+                equal;
+        diagnostics_sort(&c->diagnostics);
+        job->models[i].diagnostics = c->diagnostics;
+    }
+    return equal;
+}
+
+/*
+ * Several models are first compiled one by one, for what is to be said of each, and then as one: a
+ * graph whose constants have the numbers of all, so that every decision is made once, for all of
+ * them.
+ */
+static struct plan *compile_joined(struct compile *job)
+{
+    struct context *c = &job->c;
+    struct value ***pairs = NEW_ARRAY(&c->arena, job->o.model_count, struct value **);
+    struct graph *g;
+    struct plan *plan;
+
+    if (!load_again(job) || !match_models(job, pairs))
+        return NULL;
+    g = job->joined[0].graph;
+    c->styles = job->o.model_count;
+    c->style = STYLE_ANY;
+    styles_join(g, pairs);
+    c->diagnostics = (struct diagnostics){0};
+    passes_run(g, NULL);
+    plan = plan_passed(job, g);
+    if (!plan) {
+        /* Each by itself was fine: what cannot be done is to do it for all of them. */
+        diagnostics_sort(&c->diagnostics);
+        job->models[0].diagnostics = c->diagnostics;
+    }
+    return plan;
+}
+
+/* A decision needs numbers in which the models differ. */
+static void report_differing(struct compile *job)
+{
+    const struct tensor_styles *t = job->c.differing;
+    struct compiled_model *m = &job->models[t->first];
+    struct place place = {.kind = PLACE_MODEL};
+
+    if (t->reader)
+        place = node_place(t->reader);
+    job->c.diagnostics = m->diagnostics;
+    diagnose(&job->c, &place, TUKI0133, NULL,
+             "its constant %s, which decides how it is computed, is not that of %s", t->name,
+             file_name(job->o.models[0]));
+    diagnostics_sort(&job->c.diagnostics);
+    m->diagnostics = job->c.diagnostics;
 }
 
 static void compile_all(struct compile *job)
 {
-    for (int i = 0; i < job->o.model_count; i++)
+    bool good = job->o.model_count > 0;
+
+    for (int i = 0; i < job->o.model_count; i++) {
         if (!job->models[i].plan) {
             struct diagnostics remembered = job->models[i].diagnostics;
             bool was = job->models[i].remembered;
@@ -221,37 +334,26 @@ static void compile_all(struct compile *job)
             if (was)
                 job->models[i].diagnostics = remembered;
         }
-}
-
-/* Kernels for several sets of weights are not made yet: saying so is better than the first set
- * alone. */
-static bool refuse_styles(struct compile *job)
-{
-    struct place place = {.kind = PLACE_MODEL};
-
-    for (int i = 1; i < job->o.model_count; i++) {
-        job->c.diagnostics = job->models[i].diagnostics;
-        diagnose(&job->c, &place, TUKI0133, "List one model an attribute",
-                 "several models in one attribute are not compiled yet");
-        job->models[i].diagnostics = job->c.diagnostics;
+        good = good && job->models[i].plan;
     }
-    return job->o.model_count > 1;
+    if (good)
+        job->plan = job->o.model_count > 1 ? compile_joined(job) : job->models[0].plan;
 }
 
 /* What came from the cache is enough for most; for the rest the models are compiled after all.
  * false: one of them has changed meanwhile. */
 static bool compile_again(struct compile *job)
 {
-    if (job->models[0].plan)
+    if (job->plan)
         return true;
     struct hash *before = NEW_ARRAY(&job->c.arena, job->o.model_count, struct hash);
     for (int i = 0; i < job->o.model_count; i++)
         before[i] = job->models[i].file.content;
     compile_all(job);
     for (int i = 0; i < job->o.model_count; i++)
-        if (!job->models[i].plan || !hash_equal(before[i], job->models[i].file.content))
+        if (!hash_equal(before[i], job->models[i].file.content))
             return false;
-    return true;
+    return job->plan != NULL;
 }
 
 enum compile_status compile_run(struct compile *job)
@@ -260,10 +362,13 @@ enum compile_status compile_run(struct compile *job)
     int64_t began = file_clock_ns();
 
     if (setjmp(job->c.escape)) {
+        if (job->c.reason == ESCAPE_STYLES) {
+            report_differing(job);
+            return job->status = COMPILE_REFUSED;
+        }
         job->status = job->c.reason == ESCAPE_CANCELLED ? COMPILE_CANCELLED : COMPILE_FAILED;
         return job->status;
     }
-    bool good = job->o.model_count > 0;
     before = NEW_ARRAY(&job->c.arena, job->o.model_count + 1, struct file_identity);
     for (int i = 0; job->cache && i < job->o.model_count; i++)
         compile_identity(job, i, &before[i]);
@@ -271,21 +376,19 @@ enum compile_status compile_run(struct compile *job)
         return job->status = COMPILE_OK;
     compile_all(job);
     for (int i = 0; i < job->o.model_count; i++) {
-        good = good && job->models[i].plan;
         /* A model's external files have identities of their own: such a model is read each time. */
         if (job->cache && job->models[i].file.graph && !job->models[i].file.external_count &&
             compile_identity(job, i, &after) && file_identity_equal(&before[i], &after))
             job->cache->file_put(job->cache, job->o.models[i], &after, job->models[i].file.content,
                                  began);
     }
-    good = good && !refuse_styles(job);
-    if (good) {
+    if (job->plan) {
         strbuf_init(&job->text, &job->c.arena);
-        csharp_print(&job->text, &job->o, job->models[0].plan);
-        collect_results(job, job->models[0].plan);
+        csharp_print(&job->text, &job->o, job->plan);
+        collect_results(job, job->plan);
         compile_remember(job);
     }
-    job->status = good ? COMPILE_OK : COMPILE_REFUSED;
+    job->status = job->plan ? COMPILE_OK : COMPILE_REFUSED;
     return job->status;
 }
 
@@ -341,31 +444,44 @@ const struct compile_edge *compile_outputs(const struct compile *job, int *count
     return job->outputs;
 }
 
+/* Weights of asset i, whose style is the context's from here on. */
 static const struct weights *asset_weights(struct compile *job, int i)
 {
+    const struct asset_place *place = &job->places[i];
     struct plan *p;
 
     if (!compile_again(job))
         context_escape(&job->c, ESCAPE_SYSTEM, "the model has changed while it was compiled");
-    p = job->models[0].plan;
-    if (job->places[i].step >= p->step_count ||
-        job->places[i].weights >= p->steps[job->places[i].step]->text->weight_count)
+    p = job->plan;
+    if (place->step >= p->step_count ||
+        place->weights >= p->steps[place->step]->text->weight_count ||
+        place->style >= job->c.styles)
         BUG(&job->c, "asset %s is not what the cache says", job->assets[i].name);
-    return layer_weights(p, p->steps[job->places[i].step], job->places[i].weights);
+    const struct weights *w = layer_weights(p, p->steps[place->step], place->weights);
+    job->c.style = place->style;
+    return w;
 }
 
 bool compile_asset_write(struct compile *job, int i, compile_sink *sink, void *state)
 {
+    bool good;
+
     if (setjmp(job->c.escape))
         return false;
-    return asset_write(&job->c, job->assets[i].name, asset_weights(job, i), sink, state);
+    good = asset_write(&job->c, job->assets[i].name, asset_weights(job, i), sink, state);
+    job->c.style = job->c.styles > 1 ? STYLE_ANY : 0;
+    return good;
 }
 
 bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void *state)
 {
+    bool good;
+
     if (setjmp(job->c.escape))
         return false;
-    return asset_payload(&job->c, asset_weights(job, i), sink, state);
+    good = asset_payload(&job->c, asset_weights(job, i), sink, state);
+    job->c.style = job->c.styles > 1 ? STYLE_ANY : 0;
+    return good;
 }
 
 /* ---- explain ---- */
@@ -407,7 +523,7 @@ const struct compile_cost *compile_explain(struct compile *job)
         return job->cost;
     if (!compile_again(job))
         context_escape(&job->c, ESCAPE_SYSTEM, "the model has changed while it was compiled");
-    p = job->models[0].plan;
+    p = job->plan;
     program = program_parse(&job->c, job->text.text, job->text.length, &error);
     if (!program)
         BUG(&job->c, "the generated file is not what it should be: line %d, column %d: %s",

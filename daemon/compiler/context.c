@@ -7,6 +7,7 @@ void context_init(struct context *c, const atomic_bool *cancel)
 {
     memset(c, 0, sizeof *c);
     c->cancel = cancel;
+    c->styles = 1;
     arena_init(&c->arena, c);
 }
 

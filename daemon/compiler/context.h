@@ -29,7 +29,13 @@ enum escape_reason {
     ESCAPE_CANCELLED, /* the cancel flag was seen */
     ESCAPE_SYSTEM,    /* reading or writing failed for a reason that is not the user's */
     ESCAPE_BUG,       /* a broken invariant: TUKI0190 */
+    ESCAPE_STYLES,    /* a decision needs numbers in which models that are compiled into one differ:
+                         c->differing */
 };
+
+/* context.style: none of them, what is decided holds for all */
+enum { STYLE_ANY = -1 };
+struct tensor_styles;
 
 struct context {
     jmp_buf escape;
@@ -40,6 +46,10 @@ struct context {
     struct arena_chunk *spare; /* chunks between two uses: arena.c's */
     size_t spare_bytes;
     struct diagnostics diagnostics;
+    /* Models that share one graph and are compiled into one (graph/styles.h): how many, and whose
+     * numbers a constant has now in which they differ. */
+    int styles, style;
+    const struct tensor_styles *differing; /* ESCAPE_STYLES: the constant */
 };
 
 /* Prepares an empty context. cancel is borrowed and may be NULL. */

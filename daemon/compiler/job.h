@@ -11,16 +11,16 @@ struct compiled_model {
     struct model file;
     struct diagnostics diagnostics;
     struct model_text *text; /* NULL where it was not made yet */
-    struct plan *plan;       /* NULL where an error was found, or where all was remembered */
-    bool remembered;         /* what is here came from the cache */
-    int folded_nodes;        /* nodes once constants are folded */
+    struct plan *plan; /* of it alone; NULL where an error was found, or where all was remembered */
+    bool remembered;   /* what is here came from the cache */
+    int folded_nodes;  /* nodes once constants are folded */
     struct compile_count *operators; /* that are left after all passes, by name */
     int operator_count, operator_room;
 };
 
 /* Which weights an asset holds. */
 struct asset_place {
-    int step, weights;
+    int step, weights, style;
 };
 
 struct compile {
@@ -29,6 +29,9 @@ struct compile {
     struct files *files;
     struct compile_cache *cache;
     struct compiled_model *models;
+    struct model *joined; /* of several models: each read again, the graphs that became one */
+    struct plan
+        *plan; /* what is printed; NULL where there is an error, or where all was remembered */
     enum compile_status status;
     const char *file_name; /* of the generated file */
     struct strbuf text;

@@ -168,6 +168,7 @@ static void put_assets(struct strbuf *s, const struct compile *job)
         row_put_text(s, asset->meta);
         row_put(s, (uint64_t)job->places[i].step);
         row_put(s, (uint64_t)job->places[i].weights);
+        row_put(s, (uint64_t)job->places[i].style);
     }
 }
 
@@ -193,6 +194,7 @@ static void get_assets(struct row *r, struct compile *job)
         asset->meta_length = strlen(asset->meta);
         job->places[i].step = (int)row_get(r);
         job->places[i].weights = (int)row_get(r);
+        job->places[i].style = (int)row_get(r);
     }
     job->asset_count = job->place_count = count;
 }

@@ -3,6 +3,7 @@
 #include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/operator.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -52,6 +53,22 @@ const char *csharp_weights_name(struct arena *a, const char *prefix, const struc
     if (place == 1)
         return arena_printf(a, "%sw%ds", prefix, step->number);
     return arena_printf(a, "%sw%ds%d", prefix, step->number, place);
+}
+
+const char *csharp_style_name(struct arena *a, const char *name, int style)
+{
+    return style ? arena_printf(a, "%sStyle%d", name, style) : name;
+}
+
+/* The table that kernels are given: where styles have one each, a field of its own that UseFilter()
+ * sets. */
+static const char *table_name(struct printer *f, const struct step *step)
+{
+    const char *name = csharp_weights_name(f->arena, f->o->prefix, step, NULL);
+
+    if (step->same_table)
+        step = step->same_table;
+    return step->text->table_styles > 1 ? arena_printf(f->arena, "%sTable", name) : name;
 }
 
 const char *csharp_edge_name(struct arena *a, const char *prefix, bool output, int number, int item)
@@ -129,8 +146,7 @@ float *weights_numbers(struct context *c, const struct weights *w, int64_t first
     float *numbers = NEW_ARRAY(scratch, size, float);
 
     w->fill(c, w, first, count, numbers, scratch);
-    if (!w->exact)
-        floats_limit(numbers, (size_t)size, 65504);
+    floats_limit(numbers, (size_t)size, w->exact ? FLT_MAX : 65504);
     return numbers;
 }
 
@@ -176,11 +192,13 @@ const char *csharp_table(struct context *c, const struct kernel_text *text)
     return s.text;
 }
 
-static void table_print(struct printer *f, const struct step *step)
+static void table_print(struct printer *f, const struct step *step, int style)
 {
-    line(f, "%s = new Vector4[]", csharp_weights_name(f->arena, f->o->prefix, step, NULL));
+    const char *name = csharp_weights_name(f->arena, f->o->prefix, step, NULL);
+
+    line(f, "%s = new Vector4[]", csharp_style_name(f->arena, name, style));
     line(f, "{");
-    for (const char *row = step->text->table, *end; *row; row = end + 1) {
+    for (const char *row = step->text->tables[style], *end; *row; row = end + 1) {
         end = strchr(row, '\n');
         for (int k = 0; k <= f->indent; k++)
             strbuf_add(f->s, "    ");
@@ -271,7 +289,12 @@ static void print_weight_fields(struct printer *f)
                 about = s->text->weights[k]->about;
         if (s->text->table_entries && !s->same_table) {
             line(f, "// Layer %d: weights of %s, %s.", i, layer_name(f, s), about);
-            line(f, "public Vector4[] %s;", csharp_weights_name(f->arena, prefix, s, NULL));
+            for (int style = 0; style < s->text->table_styles; style++)
+                line(f, "public Vector4[] %s;",
+                     csharp_style_name(f->arena, csharp_weights_name(f->arena, prefix, s, NULL),
+                                       style));
+            if (s->text->table_styles > 1)
+                line(f, "private Vector4[] %s;", table_name(f, s));
             blank(f);
         }
         for (int k = 0; k < s->text->weight_count; k++) {
@@ -280,9 +303,15 @@ static void print_weight_fields(struct printer *f)
 
             if (!w->texture || w->same)
                 continue;
-            line(f, "/// Weights of layer %d, %s, %s: assign %s.%s.asset.", i, layer_name(f, s),
-                 w->about, f->o->file_stem, name + strlen(prefix));
-            line(f, "public Texture2D %s;", name);
+            for (int style = 0; style < w->styles; style++) {
+                const char *own = csharp_style_name(f->arena, name, style);
+
+                line(f, "/// Weights of layer %d, %s, %s%s: assign %s.%s.asset.", i,
+                     layer_name(f, s), w->about,
+                     w->styles > 1 ? arena_printf(f->arena, ", style %d", style) : "",
+                     f->o->file_stem, own + strlen(prefix));
+                line(f, "public Texture2D %s;", own);
+            }
             line(f, "private GpuBuffer2D %sBuffer;", name);
             blank(f);
         }
@@ -321,8 +350,9 @@ static void print_load(struct printer *f)
     for (int i = 0; i < f->p->step_count; i++) {
         const struct step *s = f->p->steps[i];
 
-        if (s->text->table_entries && !s->same_table)
-            table_print(f, s);
+        for (int style = 0; style < s->text->table_styles; style++)
+            if (s->text->table_entries && !s->same_table)
+                table_print(f, s, style);
         for (int k = 0; k < s->text->weight_count; k++) {
             const struct weights *w = s->text->weights[k];
             const char *name = csharp_weights_name(f->arena, prefix, s, w);
@@ -331,8 +361,50 @@ static void print_load(struct printer *f)
                 continue;
             line(f, "%sBuffer = Gpu.Buffer(%" PRId64 ", %" PRId64 ", GpuFormat.Half);", name,
                  w->width, w->height);
-            line(f, "Gpu.Load(%sBuffer, %s);", name, name);
+            if (w->styles == 1)
+                line(f, "Gpu.Load(%sBuffer, %s);", name, name);
         }
+    }
+    if (f->p->context->styles > 1)
+        line(f, "Use%s(0);", prefix);
+    f->indent--;
+    line(f, "}");
+}
+
+static void print_use(struct printer *f)
+{
+    const char *prefix = f->o->prefix;
+
+    blank(f);
+    line(f,
+         "/// Takes the weights of a model: 0 to <c>%sStyles - 1</c>, in the order in which the "
+         "attribute lists them. Only between evaluations; other numbers are ignored.",
+         prefix);
+    line(f, "private void Use%s(int style)", prefix);
+    line(f, "{");
+    f->indent++;
+    for (int style = 0; style < f->p->context->styles; style++) {
+        line(f, "if (style == %d)", style);
+        line(f, "{");
+        f->indent++;
+        for (int i = 0; i < f->p->step_count; i++) {
+            const struct step *s = f->p->steps[i];
+
+            if (s->text->table_entries && !s->same_table && s->text->table_styles > 1)
+                line(f, "%s = %s;", table_name(f, s),
+                     csharp_style_name(f->arena, csharp_weights_name(f->arena, prefix, s, NULL),
+                                       style));
+            for (int k = 0; k < s->text->weight_count; k++) {
+                const struct weights *w = s->text->weights[k];
+                const char *name = csharp_weights_name(f->arena, prefix, s, w);
+
+                if (w->texture && !w->same && w->styles > 1)
+                    line(f, "Gpu.Load(%sBuffer, %s);", name,
+                         csharp_style_name(f->arena, name, style));
+            }
+        }
+        f->indent--;
+        line(f, "}");
     }
     f->indent--;
     line(f, "}");
@@ -457,7 +529,7 @@ static void print_run(struct printer *f)
                 strbuf_printf(&arguments, ", %s",
                               buffer_name(f, &f->p->buffers[spot_of(p->value)->buffer], item));
             else if (p->kind == PARAMETER_TABLE)
-                strbuf_printf(&arguments, ", %s", csharp_weights_name(f->arena, prefix, s, NULL));
+                strbuf_printf(&arguments, ", %s", table_name(f, s));
             else
                 strbuf_printf(&arguments, ", %sBuffer",
                               csharp_weights_name(f->arena, prefix, s, p->weights));
@@ -504,9 +576,13 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
     line(&f, "public const int %sSteps = %d;", o->prefix, p->step_count * p->graph->items);
     if (p->graph->items > 1)
         line(&f, "public const int %sItems = %d;", o->prefix, p->graph->items);
+    if (p->context->styles > 1)
+        line(&f, "public const int %sStyles = %d;", o->prefix, p->context->styles);
     blank(&f);
     print_weight_fields(&f);
     print_load(&f);
+    if (p->context->styles > 1)
+        print_use(&f);
     print_set_tokens(&f);
     for (int i = 0; i < p->step_count; i++) {
         print_kernel(&f, p->steps[i]);

@@ -142,16 +142,38 @@ static struct value *computed_batch_norm(struct node *n)
                   make_binary(n, "Div", parameter[0], deviation), parameter[1]);
 }
 
-/* y = x * s + (B - mean * s) with s = scale / sqrt(var + epsilon), both folded in float64 and
- * rounded once. */
+/* s = scale / sqrt(var + epsilon) and B - mean * s, both in float64 and rounded once. */
+static void fold_batch_norm(struct node *n, const struct shape *s, struct tensor **scales,
+                            struct tensor **shifts)
+{
+    struct context *c = n->graph->context;
+    struct arena *scratch = arena_child(&c->arena);
+    const float *in[4];
+    void *scale, *shift;
+
+    for (int i = 0; i < 4; i++)
+        in[i] = tensor_floats(c, n->inputs[i + 1]->constant, scratch);
+    *scales = tensor_new(&c->arena, TYPE_FLOAT32, s, &scale);
+    *shifts = tensor_new(&c->arena, TYPE_FLOAT32, s, &shift);
+    for (int64_t i = 0; i < s->dim[0]; i++) {
+        double factor =
+            (double)in[0][i] / sqrt((double)in[3][i] + (double)node_float(n, "epsilon", 1e-5f));
+
+        ((float *)scale)[i] = (float)factor;
+        ((float *)shift)[i] = (float)((double)in[1][i] - (double)in[2][i] * factor);
+    }
+    arena_free(scratch);
+}
+
+/* y = x * s + (B - mean * s). */
 static struct value *batch_norm(struct node *n)
 {
     struct context *c = n->graph->context;
     struct value *x = n->inputs[0], *parts[2];
     struct shape s = {.axes = 1};
-    struct arena *scratch;
-    const float *in[4];
-    float *out[2];
+    struct tensor **made[2];
+    bool varies = node_varies(n);
+    int styles = varies ? c->styles : 1, style = c->style;
 
     if (node_int(n, "training_mode", 0))
         return NULL;
@@ -159,22 +181,19 @@ static struct value *batch_norm(struct node *n)
         if (!n->inputs[i + 1]->constant)
             return computed_batch_norm(n);
     s.dim[0] = n->inputs[1]->constant->count;
-    scratch = arena_child(&c->arena);
-    for (int i = 0; i < 4; i++)
-        in[i] = tensor_floats(c, n->inputs[i + 1]->constant, scratch);
     for (int i = 0; i < 2; i++)
-        out[i] = NEW_ARRAY(scratch, s.dim[0], float);
-    for (int64_t i = 0; i < s.dim[0]; i++) {
-        double scale =
-            (double)in[0][i] / sqrt((double)in[3][i] + (double)node_float(n, "epsilon", 1e-5f));
-
-        out[0][i] = (float)scale;
-        out[1][i] = (float)((double)in[1][i] - (double)in[2][i] * scale);
+        made[i] = NEW_ARRAY(&c->arena, styles, struct tensor *);
+    for (int k = 0; k < styles; k++) {
+        c->style = varies ? k : style;
+        fold_batch_norm(n, &s, &made[0][k], &made[1][k]);
     }
+    c->style = style;
     for (int i = 0; i < 2; i++)
-        parts[i] =
-            make_per_channel(n, graph_constant_floats(n->graph, "", &s, out[i]), x->shape.axes, 1);
-    arena_free(scratch);
+        parts[i] = make_per_channel(
+            n,
+            graph_constant(n->graph, "",
+                           varies ? tensor_of_styles(c, n->name, n, 1, made[i]) : made[i][0]),
+            x->shape.axes, 1);
     return scaled(n, x, parts[0], parts[1]);
 }
 

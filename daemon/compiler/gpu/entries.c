@@ -35,6 +35,14 @@ static void fill_constant(struct context *c, const struct weights *w, int64_t fi
                     numbers[(o * extent + x) * inner + i];
 }
 
+static void fill_single(struct context *c, const struct weights *w, int64_t first, int64_t count,
+                        float *entries, struct arena *scratch)
+{
+    (void)first; /* there is one row */
+    (void)count;
+    entries[0] = tensor_floats(c, w->tensor, scratch)[0];
+}
+
 static struct weights *weights_make(struct kernel *k, int64_t rows, int64_t columns)
 {
     struct kernel_state *s = state_of(k);
@@ -153,6 +161,40 @@ static bool read_pattern(struct kernel *k, const struct tensor *t, const struct 
     return p->found;
 }
 
+static const char *print_single(struct kernel *k, struct tensor *t)
+{
+    struct arena *scratch = arena_child(k->arena);
+    const char *number = kernel_number(k, tensor_floats(k->context, t, scratch)[0]);
+
+    arena_free(scratch);
+    return number;
+}
+
+/* A single value that differs between styles is an entry of the table, with all its bits. */
+static const char *read_varying(struct kernel *k, struct tensor *t)
+{
+    const struct index *zero = kernel_constant(k, 0), *cell[2] = {zero, zero};
+    struct weights *w = NULL;
+    const char *name;
+
+    for (int i = 0; i < k->weight_count && !w; i++)
+        if (k->weights[i]->tensor == t && k->weights[i]->fill == fill_single)
+            w = k->weights[i];
+    if (!w) {
+        w = weights_make(k, 1, 1);
+        w->fill = fill_single;
+        w->exact = true;
+        w->tensor = t;
+        w->about = "a single value";
+    }
+    name = memo_find(k, NULL, w, true, cell, 2);
+    if (!name) {
+        name = entry_fetch(k, w, zero, zero, "c");
+        memo_add(k, NULL, w, true, cell, 2, name);
+    }
+    return kernel_pick(k, name, zero, !w->texture);
+}
+
 void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     struct tensor *t = v->constant;
@@ -162,10 +204,8 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
     const struct index *zero = kernel_constant(k, 0);
 
     if (t->count == 1) {
-        struct arena *scratch = arena_child(k->arena);
-        const char *number = kernel_number(k, tensor_floats(k->context, t, scratch)[0]);
+        const char *number = t->varies ? read_varying(k, t) : print_single(k, t);
 
-        arena_free(scratch);
         for (int j = 0; j < e->count; j++)
             out[j] = number;
         return;

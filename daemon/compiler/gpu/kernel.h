@@ -42,7 +42,8 @@ struct weights {
     int64_t offset;               /* entry in the kernel's table, or the texture's number */
     int64_t width, height;        /* of the texture */
     const char *about;            /* for the comment over the field */
-    struct hash recipe;           /* of a texture: asset_recipe() */
+    struct hash *recipes;         /* of a texture: asset_recipe(), of each style … */
+    int styles;                   /* … or one, where all have the same */
     const struct weights *same;   /* of an earlier step, where they are the same (share.c) … */
     const struct step *same_step; /* … and that step */
 };
@@ -147,8 +148,9 @@ struct kernel_text {
     int weight_count;
     int64_t table_entries;
     bool picks;
-    const char *table; /* csharp_table() */
-    bool cached;       /* weights cannot be filled: see layer.h */
+    const char **tables; /* csharp_table(), of each style … */
+    int table_styles;    /* … or one, where all have the same */
+    bool cached;         /* weights cannot be filled: see layer.h */
 };
 /* Writes the kernel of a step. */
 struct kernel_text *kernel_write(struct plan *p, struct step *step);

@@ -104,6 +104,7 @@ static struct hash layer_key(struct recipe_walk *w)
 
     hasher_init(&w->hasher);
     hasher_add_text(&w->hasher, "layer " COMPILER_VERSION);
+    hasher_add_number(&w->hasher, (uint64_t)w->plan->context->styles);
     add_layout(&w->hasher, &s->layout);
     hasher_add_number(&w->hasher, s->copies);
     hasher_add_number(&w->hasher, spot && !s->copies ? (uint64_t)spot->exponent : 0);
@@ -118,7 +119,9 @@ static void row_write(struct strbuf *s, struct recipe_walk *w, const struct kern
     row_put_text(s, text->body);
     row_put(s, text->picks);
     row_put(s, (uint64_t)text->table_entries);
-    row_put_text(s, text->table);
+    row_put(s, (uint64_t)text->table_styles);
+    for (int i = 0; i < text->table_styles; i++)
+        row_put_text(s, text->tables[i]);
     row_put(s, (uint64_t)text->weight_count);
     for (int i = 0; i < text->weight_count; i++) {
         const struct weights *weights = text->weights[i];
@@ -130,7 +133,9 @@ static void row_write(struct strbuf *s, struct recipe_walk *w, const struct kern
         row_put(s, (uint64_t)weights->width);
         row_put(s, (uint64_t)weights->height);
         row_put_text(s, weights->about);
-        row_put_hash(s, weights->recipe);
+        row_put(s, (uint64_t)weights->styles);
+        for (int k = 0; k < weights->styles; k++)
+            row_put_hash(s, weights->recipes[k]);
     }
     row_put(s, (uint64_t)text->parameter_count);
     for (int i = 0; i < text->parameter_count; i++) {
@@ -155,7 +160,10 @@ static struct kernel_text *row_read(struct row *r, struct recipe_walk *w)
     text->body = row_get_text(r, a);
     text->picks = row_get(r) != 0;
     text->table_entries = (int64_t)row_get(r);
-    text->table = row_get_text(r, a);
+    text->table_styles = row_get_count(r);
+    text->tables = NEW_ARRAY(a, text->table_styles + 1, const char *);
+    for (int i = 0; i < text->table_styles; i++)
+        text->tables[i] = row_get_text(r, a);
     text->weight_count = row_get_count(r);
     text->weights = NEW_ARRAY(a, text->weight_count + 1, struct weights *);
     for (int i = 0; i < text->weight_count; i++) {
@@ -169,7 +177,10 @@ static struct kernel_text *row_read(struct row *r, struct recipe_walk *w)
         weights->width = (int64_t)row_get(r);
         weights->height = (int64_t)row_get(r);
         weights->about = row_get_text(r, a);
-        weights->recipe = row_get_hash(r);
+        weights->styles = row_get_count(r);
+        weights->recipes = NEW_ARRAY(a, weights->styles + 1, struct hash);
+        for (int k = 0; k < weights->styles; k++)
+            weights->recipes[k] = row_get_hash(r);
     }
     text->parameter_count = row_get_count(r);
     text->parameters = NEW_ARRAY(a, text->parameter_count + 1, struct kernel_parameter);
@@ -190,17 +201,40 @@ static struct kernel_text *row_read(struct row *r, struct recipe_walk *w)
         p->value = kind == PARAMETER_BUFFER ? w->leaves[index] : NULL;
         p->weights = kind == PARAMETER_TEXTURE ? text->weights[index] : NULL;
     }
-    return row_good(r) && *text->body ? text : NULL;
+    return row_good(r) && *text->body && text->table_styles ? text : NULL;
+}
+
+/* What weights are in each style, and in how many ways. */
+static void make_styles(struct context *c, struct kernel_text *text)
+{
+    int style = c->style;
+    bool same = true;
+
+    text->tables = NEW_ARRAY(&c->arena, c->styles, const char *);
+    for (int i = 0; i < text->weight_count; i++)
+        text->weights[i]->recipes = NEW_ARRAY(&c->arena, c->styles, struct hash);
+    for (c->style = 0; c->style < c->styles; c->style++) {
+        text->tables[c->style] = csharp_table(c, text);
+        same = same && !strcmp(text->tables[c->style], text->tables[0]);
+        for (int i = 0; i < text->weight_count; i++) {
+            struct weights *w = text->weights[i];
+
+            if (!w->texture)
+                continue;
+            w->recipes[c->style] = asset_recipe(c, w);
+            if (!c->style || !hash_equal(w->recipes[c->style], w->recipes[0]))
+                w->styles = c->style ? c->styles : 1;
+        }
+    }
+    c->style = style;
+    text->table_styles = same ? 1 : c->styles;
 }
 
 static struct kernel_text *layer_make(struct plan *p, struct step *step)
 {
     struct kernel_text *text = kernel_write(p, step);
 
-    text->table = csharp_table(p->context, text);
-    for (int i = 0; i < text->weight_count; i++)
-        if (text->weights[i]->texture)
-            text->weights[i]->recipe = asset_recipe(p->context, text->weights[i]);
+    make_styles(p->context, text);
     return text;
 }
 

@@ -26,18 +26,24 @@ static double weight_norm(struct context *c, const struct node *n)
     return sqrt(tensor_square_sum(c, n->inputs[1]->constant) / outputs);
 }
 
+/* The largest of all styles. */
 static double constant_size(struct context *c, const struct value *v)
 {
     struct arena *scratch;
     const float *f;
     double size = 0;
+    int style = c->style;
 
     if (v->constant->count > 65536)
         return 1;
     scratch = arena_child(&c->arena);
-    f = tensor_floats(c, v->constant, scratch);
-    for (int64_t i = 0; i < v->constant->count; i++)
-        size = fmax(size, fabs((double)f[i]));
+    for (int s = 0; s < (v->constant->varies ? c->styles : 1); s++) {
+        c->style = v->constant->varies ? s : style;
+        f = tensor_floats(c, v->constant, scratch);
+        for (int64_t i = 0; i < v->constant->count; i++)
+            size = fmax(size, fabs((double)f[i]));
+    }
+    c->style = style;
     arena_free(scratch);
     return fmin(size, 65504);
 }

@@ -47,7 +47,7 @@ static void look(struct context *c, struct pattern *p, struct arena *scratch)
     int64_t rows, diagonals, first = 0, last;
     bool same = true;
 
-    if (t->count < 2 || t->count > LARGEST || is_various(c, t))
+    if (t->varies || t->count < 2 || t->count > LARGEST || is_various(c, t))
         return;
     f = tensor_floats(c, t, scratch);
     for (int64_t i = 1; same && i < t->count; i++)

@@ -26,12 +26,24 @@ static struct held *find(struct held *const *buckets, const struct held *wanted)
     return h;
 }
 
-static struct hash hash_text(const char *text)
+/* Over all styles. */
+static struct hash hash_tables(const struct kernel_text *text)
 {
     struct hasher h;
 
     hasher_init(&h);
-    hasher_add_text(&h, text);
+    for (int i = 0; i < text->table_styles; i++)
+        hasher_add_text(&h, text->tables[i]);
+    return hasher_finish(&h);
+}
+
+static struct hash hash_recipes(const struct weights *w)
+{
+    struct hasher h;
+
+    hasher_init(&h);
+    for (int i = 0; i < w->styles; i++)
+        hasher_add_hash(&h, w->recipes[i]);
     return hasher_finish(&h);
 }
 
@@ -49,7 +61,7 @@ void plan_share(struct plan *p)
 
             if (w ? !w->texture : !s->text->table_entries)
                 continue;
-            own.hash = w ? w->recipe : hash_text(s->text->table);
+            own.hash = w ? hash_recipes(w) : hash_tables(s->text);
             first = find(buckets, &own);
             if (!first) {
                 first = arena_memdup(a, &own, sizeof own);

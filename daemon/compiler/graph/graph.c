@@ -262,6 +262,14 @@ const float *node_constant_floats(const struct node *n, int i, int *count)
     return tensor_floats(c, v->constant, &c->arena);
 }
 
+bool node_varies(const struct node *n)
+{
+    for (int i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && n->inputs[i]->constant && n->inputs[i]->constant->varies)
+            return true;
+    return false;
+}
+
 struct place node_place(const struct node *n)
 {
     return (struct place){

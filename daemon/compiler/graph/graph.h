@@ -102,7 +102,8 @@ struct graph {
     struct shape *output_shapes; /* as declared */
     enum element_type *output_types;
     int output_count;
-    int items; /* how often it is computed: the batch, once split_items() has made it the graph of one item */
+    int items; /* how often it is computed: the batch, once split_items() has made it the graph of
+                  one item */
     int opset; /* of the standard domain, as the file imports it */
     int ir_version;
     struct graph *outer; /* of a body: the graph around it */
@@ -183,6 +184,9 @@ void node_unset(struct node *n, const char *name);
 const int64_t *node_constant_ints(const struct node *n, int i, int *count);
 /* Input i of n as float32, likewise. */
 const float *node_constant_floats(const struct node *n, int i, int *count);
+
+/* Whether one of its inputs is a constant that differs between styles (tensor.h). */
+bool node_varies(const struct node *n);
 
 /* Where a diagnostic about n points. */
 struct place node_place(const struct node *n);

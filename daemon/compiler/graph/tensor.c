@@ -41,6 +41,23 @@ struct tensor *tensor_deferred(struct arena *arena, enum element_type type,
     t->bytes = (size_t)bytes;
     t->deferred = node;
     t->deferred_output = output;
+    t->varies = node && node_varies(node);
+    return t;
+}
+
+struct tensor *tensor_of_styles(struct context *c, const char *name, const struct node *reader,
+                                int first, struct tensor *const *of)
+{
+    struct tensor *t = tensor_deferred(&c->arena, of[0]->type, &of[0]->shape, NULL, 0);
+    struct tensor_styles *styles =
+        arena_alloc(&c->arena, sizeof *styles + (size_t)c->styles * sizeof *styles->of);
+
+    styles->name = name;
+    styles->reader = reader;
+    styles->first = first;
+    memcpy(styles->of, of, (size_t)c->styles * sizeof *of);
+    t->styles = styles;
+    t->varies = true;
     return t;
 }
 
@@ -51,8 +68,29 @@ static void read_source(struct context *c, const struct tensor *t, size_t at, vo
         context_escape(c, ESCAPE_SYSTEM, "the weights cannot be read any more");
 }
 
+/* Whose numbers are t's now. */
+static const struct tensor *chosen(struct context *c, const struct tensor *t)
+{
+    if (!t->varies)
+        return t;
+    if (c->style < 0) {
+        while (!t->styles) {
+            const struct node *n = t->deferred;
+            int i = 0;
+
+            while (!n->inputs[i] || !n->inputs[i]->constant || !n->inputs[i]->constant->varies)
+                i++;
+            t = n->inputs[i]->constant;
+        }
+        c->differing = t->styles;
+        context_escape(c, ESCAPE_STYLES, "%s differs between styles", t->styles->name);
+    }
+    return t->styles ? t->styles->of[c->style] : t;
+}
+
 const void *tensor_data(struct context *c, const struct tensor *t, struct arena *scratch)
 {
+    t = chosen(c, t);
     if (t->data)
         return t->data;
     if (t->deferred) {
@@ -140,33 +178,61 @@ static struct hash payload_hash(struct context *c, const struct tensor *t)
     return hasher_finish(&h);
 }
 
+/* Over what it is in each style. */
+static struct hash hash_styles(struct context *c, struct tensor *t)
+{
+    int style = c->style;
+    struct hasher h;
+
+    hasher_init(&h);
+    for (c->style = 0; c->style < c->styles; c->style++)
+        hasher_add_hash(&h, tensor_hash(c, t));
+    c->style = style;
+    return hasher_finish(&h);
+}
+
 struct hash tensor_hash(struct context *c, struct tensor *t)
 {
+    struct arena *scratch = NULL;
+    struct hash hash;
     struct hasher h;
 
     if (t->hashed)
         return t->hash;
+    if (t->varies && c->style < 0)
+        return hash_styles(c, t);
+    if (t->styles)
+        return tensor_hash(c, t->styles->of[c->style]);
     /* Which of the two it is must not depend on who has asked before. */
     if (t->deferred && t->bytes > TENSOR_SMALL) {
-        t->hash = evaluate_hash(t->deferred, t->deferred_output);
-        t->hashed = true;
-        return t->hash;
-    }
-    if (t->deferred && !t->data) {
-        struct arena *scratch = arena_child(&c->arena);
-
-        tensor_data(c, t, scratch);
-        arena_free(scratch);
+        hash = evaluate_hash(t->deferred, t->deferred_output);
+        if (!t->varies) {
+            t->hash = hash;
+            t->hashed = true;
+        }
+        return hash;
     }
     hasher_init(&h);
     hasher_add_number(&h, (uint64_t)t->type);
     hasher_add_number(&h, (uint64_t)t->shape.axes);
     for (int i = 0; i < t->shape.axes; i++)
         hasher_add_number(&h, (uint64_t)t->shape.dim[i]);
-    hasher_add_hash(&h, payload_hash(c, t));
-    t->hash = hasher_finish(&h);
-    t->hashed = true;
-    return t->hash;
+    if (t->deferred && !t->data) {
+        struct tensor now = *t;
+
+        scratch = arena_child(&c->arena);
+        now.data = tensor_data(c, t, scratch);
+        hasher_add_hash(&h, payload_hash(c, &now));
+        arena_free(scratch);
+    } else {
+        hasher_add_hash(&h, payload_hash(c, t));
+    }
+    hash = hasher_finish(&h);
+    if (!t->varies) {
+        t->hash = hash;
+        t->hashed = true;
+    }
+    return hash;
 }
 
 /* ---- parts ---- */
@@ -178,7 +244,7 @@ static const struct node *scaled_rows(const struct tensor *t)
 
     return n && !strcmp(n->op_type, "ScaleChannels") && !strcmp(n->domain, OPERATOR_INTERNAL) &&
                    node_int(n, "axis", 0) == 0 && node_int(n, "group", 1) == 1 &&
-                   n->inputs[1]->constant->data
+                   (n->inputs[1]->constant->data || n->inputs[1]->constant->styles)
                ? n
                : NULL;
 }
@@ -187,8 +253,9 @@ bool tensor_has_parts(const struct tensor *t)
 {
     const struct node *n = scaled_rows(t);
 
+    /* A model's own constants lie in memory or in its file. */
     return t->type == TYPE_FLOAT32 &&
-           (t->data || t->source || (n && tensor_has_parts(n->inputs[0]->constant)));
+           (t->styles || t->data || t->source || (n && tensor_has_parts(n->inputs[0]->constant)));
 }
 
 bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first, int64_t count,
@@ -198,6 +265,7 @@ bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first
 
     if (!tensor_has_parts(t))
         return false;
+    t = chosen(c, t);
     if (t->data) {
         memcpy(out, (const float *)t->data + first, (size_t)count * sizeof *out);
         return true;
@@ -207,7 +275,7 @@ bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first
         return true;
     }
     tensor_floats_part(c, n->inputs[0]->constant, first, count, out);
-    const double *scale = n->inputs[1]->constant->data;
+    const double *scale = chosen(c, n->inputs[1]->constant)->data;
     int64_t each = t->count / t->shape.dim[0];
     for (int64_t at = first; at < first + count;) {
         int64_t row = at / each,
@@ -238,18 +306,19 @@ static struct tensor *same_elements(struct tensor *t)
     return t;
 }
 
-double tensor_square_sum(struct context *c, struct tensor *t)
+/* Where t differs between styles: of the context's. */
+static double square_sum(struct context *c, struct tensor *t)
 {
     struct arena *scratch;
+    double sum = 0;
 
     t = same_elements(t);
-    if (t->summed)
-        return t->square_sum;
-    t->summed = true;
+    while (t->styles)
+        t = same_elements(t->styles->of[c->style]);
     if (t->rows) {
         for (int64_t r = 0; r < t->shape.dim[0]; r++)
-            t->square_sum += t->rows[r].square_sum;
-        return t->square_sum;
+            sum += t->rows[r].square_sum;
+        return sum;
     }
     scratch = arena_child(&c->arena);
     if (tensor_has_parts(t)) {
@@ -261,11 +330,30 @@ double tensor_square_sum(struct context *c, struct tensor *t)
 
             context_poll(c);
             tensor_floats_part(c, t, at, count, part);
-            t->square_sum += floats_figures(part, (size_t)count).square_sum;
+            sum += floats_figures(part, (size_t)count).square_sum;
         }
     } else {
-        t->square_sum = floats_figures(tensor_floats(c, t, scratch), (size_t)t->count).square_sum;
+        sum = floats_figures(tensor_floats(c, t, scratch), (size_t)t->count).square_sum;
     }
     arena_free(scratch);
+    return sum;
+}
+
+double tensor_square_sum(struct context *c, struct tensor *t)
+{
+    int style = c->style;
+
+    t = same_elements(t);
+    if (t->summed)
+        return t->square_sum;
+    for (int s = 0; s < (t->varies ? c->styles : 1); s++) {
+        double sum;
+
+        c->style = t->varies ? s : style;
+        sum = square_sum(c, t);
+        t->square_sum = sum > t->square_sum ? sum : t->square_sum;
+    }
+    c->style = style;
+    t->summed = true;
     return t->square_sum;
 }

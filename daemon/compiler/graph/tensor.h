@@ -11,6 +11,11 @@
  *   - nowhere yet: the tensor is the result of a node over constants, evaluated when somebody asks
  * (so that a big constant is never made where only its shape, or a small part of it, matters).
  * tensor_data() hides which; nobody else looks.
+ *
+ * A constant that differs between styles has the numbers of context.style. While that is STYLE_ANY
+ * its numbers cannot be read: tensor_data() and all that calls it leave the job (ESCAPE_STYLES), so
+ * that nothing is decided for all styles by the numbers of one. Who decides by numbers asks varies
+ * first, or asks for every style in turn.
  */
 #include "daemon/compiler/context.h"
 #include "daemon/compiler/graph/elements.h"
@@ -28,6 +33,16 @@ struct source {
 /* Up to so many bytes a result is kept once it was evaluated, and hashed by its content. */
 enum { TENSOR_SMALL = 1 << 14 };
 
+struct tensor;
+
+/* A constant in which models that are compiled into one (graph/styles.h) differ. */
+struct tensor_styles {
+    const char *name;          /* of the constant */
+    int first;                 /* the first style that differs from style 0 … */
+    const struct node *reader; /* … and who reads the constant there */
+    struct tensor *of[];       /* its numbers, one a style */
+};
+
 struct tensor {
     enum element_type type;
     struct shape shape;    /* always known */
@@ -38,6 +53,9 @@ struct tensor {
     uint64_t offset;       /* at a position: in the source, in bytes */
     struct node *deferred; /* not evaluated yet: the node whose output this is */
     int deferred_output;   /* … and which output */
+    const struct tensor_styles
+        *styles; /* a constant that differs between styles: the three above are not set */
+    bool varies; /* it, or something that it is made from, differs between styles */
     bool hashed;
     struct hash hash; /* of the content, once hashed */
     bool payload_hashed;
@@ -56,6 +74,10 @@ struct tensor *tensor_new(struct arena *arena, enum element_type type, const str
 /* A tensor that is output number `output` of node, not evaluated yet. */
 struct tensor *tensor_deferred(struct arena *arena, enum element_type type,
                                const struct shape *shape, struct node *node, int output);
+/* A constant of as many styles as the job has, whose numbers are of[0], of[1] … (of one type and
+ * shape, each with its own data or source); the rest is for messages: struct tensor_styles. */
+struct tensor *tensor_of_styles(struct context *c, const char *name, const struct node *reader,
+                                int first, struct tensor *const *of);
 /* The payload. Where it is not in memory it is read or evaluated into scratch (and belongs to it),
  * once for each call. Leaves the job (ESCAPE_SYSTEM) where the file cannot be read any more. */
 const void *tensor_data(struct context *c, const struct tensor *t, struct arena *scratch);
@@ -71,14 +93,15 @@ bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first
                         float *out);
 /* Whether tensor_floats_part() can. */
 bool tensor_has_parts(const struct tensor *t);
-/* Sum of the squares of all elements; remembered. */
+/* Sum of the squares of all elements; remembered. Of a constant that differs between styles the
+ * largest of all. */
 double tensor_square_sum(struct context *c, struct tensor *t);
 /* One element converted, for tensors in memory. */
 double tensor_number(const struct tensor *t, int64_t index);
 int64_t tensor_integer(const struct tensor *t, int64_t index);
 /* XXH3-128 over type, shape and payload; remembered in the tensor. Of a tensor that is not
  * evaluated yet it is over its recipe: operators, attributes and the hashes of the constants it is
- * made from. */
+ * made from. At STYLE_ANY over what it is in all styles. */
 struct hash tensor_hash(struct context *c, struct tensor *t);
 
 #endif

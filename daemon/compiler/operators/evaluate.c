@@ -164,7 +164,7 @@ static void run(struct evaluation *e, struct arena *scratch)
     for (int i = 0; i < n->output_count; i++) {
         struct tensor *t = n->outputs[i] ? n->outputs[i]->constant : NULL;
 
-        if (t && t->deferred == n && t->deferred_output == i && !t->data &&
+        if (t && t->deferred == n && t->deferred_output == i && !t->data && !t->varies &&
             t->bytes <= TENSOR_SMALL && e->out[i] && e->out[i]->data)
             t->data = arena_memdup(&c->arena, e->out[i]->data, t->bytes);
     }

@@ -27,10 +27,8 @@ static bool aligned(const struct node *n, int i)
     return n->inputs[i]->shape.axes == n->outputs[0]->shape.axes;
 }
 
-/* All items of constant v (along axis 0) are equal. */
-static bool equal_items(struct batch *b, struct value *v)
+static bool equal_items_now(struct context *c, const struct value *v)
 {
-    struct context *c = b->graph->context;
     struct arena *scratch = arena_child(&c->arena);
     const float *f = tensor_floats(c, v->constant, scratch);
     int64_t each = v->constant->count / v->shape.dim[0];
@@ -39,6 +37,21 @@ static bool equal_items(struct batch *b, struct value *v)
     for (int64_t i = 1; equal && i < v->shape.dim[0]; i++)
         equal = !memcmp(f, f + i * each, (size_t)each * sizeof *f);
     arena_free(scratch);
+    return equal;
+}
+
+/* All items of constant v (along axis 0) are equal, in every style. */
+static bool equal_items(struct batch *b, struct value *v)
+{
+    struct context *c = b->graph->context;
+    int style = c->style;
+    bool equal = true;
+
+    for (int s = 0; equal && s < (v->constant->varies ? c->styles : 1); s++) {
+        c->style = v->constant->varies ? s : style;
+        equal = equal_items_now(c, v);
+    }
+    c->style = style;
     return equal;
 }
 

@@ -40,13 +40,13 @@ static const char *with_attributes(struct kernel *k, const struct node *n, const
     return s.text;
 }
 
-/* The single number of constant input i. */
+/* The single number of constant input i, the same in all styles. */
 static bool constant_number(const struct node *n, int i, double *number)
 {
     struct value *v = node_input(n, i);
     int count;
     const float *f =
-        v && v->constant && v->constant->count == 1 ? node_constant_floats(n, i, &count) : NULL;
+        v && v->constant && !v->constant->varies && v->constant->count == 1 ? node_constant_floats(n, i, &count) : NULL;
 
     if (f)
         *number = (double)f[0];

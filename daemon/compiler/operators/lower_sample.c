@@ -367,26 +367,31 @@ static void fill_regions(struct context *c, const struct weights *w, int64_t fir
         }
 }
 
-/* Samples along axis a that any region takes in a bin. */
+/* Samples along axis a that any region takes in a bin, in any style. */
 static int64_t most_samples(struct kernel *k, const struct node *n, const struct region *r, int a)
 {
     struct value *regions = n->inputs[1];
     struct arena *scratch;
     int64_t most = 1;
+    int style = k->context->style;
 
     if (r->ratio > 0)
         return r->ratio;
     if (!regions->constant)
         return (n->inputs[0]->shape.dim[2 + a] + r->size[a] - 1) / r->size[a] + 1;
     scratch = arena_child(k->arena);
-    const float *corners = tensor_floats(k->context, regions->constant, scratch);
-    for (int64_t i = 0; i < regions->shape.dim[0]; i++) {
-        double start, bin;
+    for (int s = 0; s < (regions->constant->varies ? k->context->styles : 1); s++) {
+        k->context->style = regions->constant->varies ? s : style;
+        const float *corners = tensor_floats(k->context, regions->constant, scratch);
+        for (int64_t i = 0; i < regions->shape.dim[0]; i++) {
+            double start, bin;
 
-        region_bin(r, corners + 4 * i, a, &start, &bin);
-        if (bin > 0 && bin < 65536 && (int64_t)ceil(bin) > most)
-            most = (int64_t)ceil(bin);
+            region_bin(r, corners + 4 * i, a, &start, &bin);
+            if (bin > 0 && bin < 65536 && (int64_t)ceil(bin) > most)
+                most = (int64_t)ceil(bin);
+        }
     }
+    k->context->style = style;
     arena_free(scratch);
     return most;
 }

@@ -172,7 +172,7 @@ void view_pad(struct kernel *k, const struct node *n, int output, const struct i
         return;
     fill = access_piece(access, -1);
     struct value *value = node_input(n, 2);
-    if (value && value->constant && value->constant->count) {
+    if (value && value->constant && !value->constant->varies && value->constant->count) {
         struct arena *scratch = arena_child(k->arena);
 
         fill->fill = tensor_floats(k->context, value->constant, scratch)[0];

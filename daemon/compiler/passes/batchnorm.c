@@ -31,11 +31,37 @@ struct target {
     bool takes_bias;
 };
 
-/* What is folded. Both have one entry a channel; in scratch. */
+/* What is folded. Both have one entry a channel, style after style where constants differ between
+ * styles; in scratch. */
 struct affine {
     double *scale, *shift;
     bool scales, shifts;
 };
+
+/* Where numbers are read: once, or for each style in turn. What is decided holds for all of them.
+ */
+struct turns {
+    struct context *context;
+    int count, style; /* style: the job's own */
+};
+
+static struct turns turns_begin(const struct target *t, const struct node *n)
+{
+    struct context *c = n->graph->context;
+
+    return (struct turns){c, node_varies(n) || node_varies(t->node) ? c->styles : 1, c->style};
+}
+
+static void turns_to(const struct turns *turns, int turn)
+{
+    if (turns->count > 1)
+        turns->context->style = turn;
+}
+
+static void turns_end(const struct turns *turns)
+{
+    turns->context->style = turns->style;
+}
 
 static bool is(const struct node *n, const char *op)
 {
@@ -94,14 +120,21 @@ static bool lines_up(const struct value *v, const struct target *t, const struct
     return true;
 }
 
-static struct affine affine_new(const struct target *t, struct arena *scratch)
+static struct affine affine_new(const struct target *t, int turns, struct arena *scratch)
 {
-    struct affine a = {NEW_ARRAY(scratch, t->channels, double),
-                       NEW_ARRAY(scratch, t->channels, double), false, false};
+    struct affine a = {NEW_ARRAY(scratch, turns * t->channels, double),
+                       NEW_ARRAY(scratch, turns * t->channels, double), false, false};
 
-    for (int64_t i = 0; i < t->channels; i++)
+    for (int64_t i = 0; i < turns * t->channels; i++)
         a.scale[i] = 1;
     return a;
+}
+
+/* Of one style. */
+static struct affine affine_of(const struct affine *a, const struct target *t, int turn)
+{
+    return (struct affine){a->scale + turn * t->channels, a->shift + turn * t->channels, a->scales,
+                           a->shifts};
 }
 
 /* semantics of BatchNormalization, opset 15: (x - mean) / sqrt(var + epsilon) * scale + B */
@@ -188,14 +221,22 @@ static struct value *recipe(struct target *t, const char *op, const char *name,
     return v;
 }
 
-static struct value *doubles(struct graph *g, int64_t count, const double *numbers)
+/* A constant of one entry a channel. */
+static struct value *doubles(const struct target *t, const struct turns *turns,
+                             const double *numbers)
 {
-    struct shape shape = {.axes = 1, .dim = {count}};
+    struct context *c = turns->context;
+    struct shape shape = {.axes = 1, .dim = {t->channels}};
+    struct tensor **of = NEW_ARRAY(&c->arena, turns->count, struct tensor *);
     void *data;
-    struct tensor *t = tensor_new(&g->context->arena, TYPE_FLOAT64, &shape, &data);
 
-    memcpy(data, numbers, t->bytes);
-    return graph_constant(g, "", t);
+    for (int i = 0; i < turns->count; i++) {
+        of[i] = tensor_new(&c->arena, TYPE_FLOAT64, &shape, &data);
+        memcpy(data, numbers + i * t->channels, of[i]->bytes);
+    }
+    return graph_constant(t->node->graph, "",
+                          turns->count > 1 ? tensor_of_styles(c, t->node->name, t->node, 1, of)
+                                           : of[0]);
 }
 
 /* The recipe of that kind which made v, so that what is folded on top of it is rounded once. */
@@ -221,8 +262,8 @@ static struct value *base_weights(const struct target *t, const double *scale, d
     return before ? made->inputs[0] : t->weights;
 }
 
-/* Whether each channel keeps a weight that 16 bits hold, and none that they do not. *square_sum is
- * that of the folded weights. */
+/* Whether each channel keeps a weight that 16 bits hold, and none that they do not. *square_sum
+ * becomes that of the folded weights where it is less. */
 static bool fits_half(const struct target *t, const struct value *weights, const double *scale,
                       double *square_sum)
 {
@@ -239,7 +280,7 @@ static bool fits_half(const struct target *t, const struct value *weights, const
     int64_t runs = outer * each, at_once = inner ? (1 << 16) / inner + 1 : 1;
     float *part = !known && parts ? NEW_ARRAY(scratch, at_once * inner, float) : NULL;
 
-    *square_sum = 0;
+    double sum = 0;
     for (int64_t r = 0; r < runs; r++) {
         int64_t o = r / each,
                 channel = (t->group > 1 ? o / (outer / t->group) * each : 0) + r % each;
@@ -252,8 +293,9 @@ static bool fits_half(const struct target *t, const struct value *weights, const
                   : floats_figures(part ? part + r % at_once * inner : all + r * inner,
                                    (size_t)inner);
         largest[channel] = fmax(largest[channel], (double)f.largest);
-        *square_sum += f.square_sum * scale[channel] * scale[channel];
+        sum += f.square_sum * scale[channel] * scale[channel];
     }
+    *square_sum = fmax(*square_sum, sum);
     for (int64_t i = 0; i < t->channels && fits; i++) {
         double folded = largest[i] * fabs(scale[i]);
 
@@ -285,10 +327,11 @@ static bool base_bias(const struct target *t, double *bias, struct arena *scratc
 }
 
 /* What a node without a bias cannot take stays behind it as an Add. */
-static void leave_shift(struct target *t, struct node *n, struct value *x, const struct affine *a)
+static void leave_shift(struct target *t, struct node *n, struct value *x,
+                        const struct turns *turns, const struct affine *a)
 {
     struct graph *g = n->graph;
-    struct value *shift = doubles(g, t->channels, a->shift), *add_inputs[2] = {x, NULL};
+    struct value *shift = doubles(t, turns, a->shift), *add_inputs[2] = {x, NULL};
     struct node *add;
 
     add_inputs[1] = recipe(t, "Narrow", n->name, &shift, 1);
@@ -297,49 +340,75 @@ static void leave_shift(struct target *t, struct node *n, struct value *x, const
     pass_replace(n, add->outputs[0]);
 }
 
-static bool fold_into(struct target *t, struct node *n, struct value *x, struct affine *a,
-                      struct arena *scratch)
+static bool fold_into(struct target *t, struct node *n, struct value *x, const struct turns *turns,
+                      struct affine *all, struct arena *scratch)
 {
     struct graph *g = n->graph;
-    double *scale = NEW_ARRAY(scratch, t->channels, double);
-    double *bias = NEW_ARRAY(scratch, t->channels, double);
+    double *scales = NEW_ARRAY(scratch, turns->count * t->channels, double);
+    double *biases = NEW_ARRAY(scratch, turns->count * t->channels, double);
     const char *bias_name =
         t->bias ? t->bias->name : arena_printf(&g->context->arena, "%s.bias", t->node->name);
     struct value *weights = t->weights, *inputs[2];
     double square_sum = 0;
 
-    if (!base_bias(t, bias, scratch))
+    if (all->scales && constant_is_quantised(t->weights))
         return false;
-    if (a->scales) {
-        if (constant_is_quantised(t->weights))
+    for (int turn = 0; turn < turns->count; turn++) {
+        struct affine a = affine_of(all, t, turn);
+        double *scale = scales + turn * t->channels, *bias = biases + turn * t->channels;
+
+        turns_to(turns, turn);
+        if (!base_bias(t, bias, scratch))
             return false;
-        weights = base_weights(t, a->scale, scale, scratch);
-        if (!fits_half(t, weights, scale, &square_sum))
-            return false;
+        if (a.scales) {
+            weights = base_weights(t, a.scale, scale, scratch);
+            if (!fits_half(t, weights, scale, &square_sum))
+                return false;
+        }
+        for (int64_t i = 0; i < t->channels; i++) {
+            bias[i] = bias[i] * a.scale[i] + a.shift[i];
+            if (t->takes_bias && !isfinite((float)bias[i]))
+                return false;
+        }
     }
-    for (int64_t i = 0; i < t->channels; i++) {
-        bias[i] = bias[i] * a->scale[i] + a->shift[i];
-        if (t->takes_bias && !isfinite((float)bias[i]))
-            return false;
-    }
-    if (a->scales) {
+    turns_end(turns);
+    if (all->scales) {
         inputs[0] = weights;
-        inputs[1] = doubles(g, t->channels, scale);
+        inputs[1] = doubles(t, turns, scales);
         node_set_input(t->node, 1, recipe(t, "ScaleChannels", t->weights->name, inputs, 2));
         t->node->inputs[1]->constant->square_sum = square_sum;
         t->node->inputs[1]->constant->summed = true;
     }
-    if (t->takes_bias && (t->bias || a->shifts)) {
-        inputs[0] = doubles(g, t->channels, bias);
+    if (t->takes_bias && (t->bias || all->shifts)) {
+        inputs[0] = doubles(t, turns, biases);
         node_set_input(t->node, 2, recipe(t, "Narrow", bias_name, inputs, 1));
         if (is(t->node, "Gemm"))
             node_unset(t->node, "beta");
     }
-    if (!t->takes_bias && a->shifts)
-        leave_shift(t, n, x, a);
+    if (!t->takes_bias && all->shifts)
+        leave_shift(t, n, x, turns, all);
     else
         pass_replace(n, x);
     return true;
+}
+
+/* What n does, read for each style; false where it is nothing that can be folded into t. */
+static bool read_affine(struct node *n, const struct value *x, const struct target *t,
+                        const struct turns *turns, struct affine *all, struct arena *scratch)
+{
+    bool batchnorm = is(n, "BatchNormalization"), good = true;
+
+    for (int turn = 0; good && turn < turns->count; turn++) {
+        struct affine a = affine_of(all, t, turn);
+
+        turns_to(turns, turn);
+        good = batchnorm ? read_batchnorm(n, t, &a, scratch)
+                         : read_arithmetic(n, x, t, &a, scratch) && (t->takes_bias || !a.shifts);
+        all->scales = a.scales;
+        all->shifts = a.shifts;
+    }
+    turns_end(turns);
+    return good;
 }
 
 static bool fold_node(struct node *n)
@@ -347,7 +416,6 @@ static bool fold_node(struct node *n)
     struct context *c = n->graph->context;
     struct arena *scratch;
     struct target t;
-    struct affine a;
     bool batchnorm = is(n, "BatchNormalization"), folded = false;
 
     if (n->removed || !n->output_count || !n->outputs[0] || n->outputs[0]->poisoned)
@@ -357,11 +425,12 @@ static bool fold_node(struct node *n)
 
         if (!x || !find_target(x, &t))
             continue;
+        struct turns turns = turns_begin(&t, n);
         scratch = arena_child(&c->arena);
-        a = affine_new(&t, scratch);
-        if (batchnorm ? read_batchnorm(n, &t, &a, scratch)
-                      : read_arithmetic(n, x, &t, &a, scratch) && (t.takes_bias || !a.shifts))
-            folded = fold_into(&t, n, x, &a, scratch);
+        struct affine all = affine_new(&t, turns.count, scratch);
+        folded = read_affine(n, x, &t, &turns, &all, scratch) &&
+                 fold_into(&t, n, x, &turns, &all, scratch);
+        turns_end(&turns);
         arena_free(scratch);
     }
     return folded;

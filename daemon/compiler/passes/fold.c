@@ -27,7 +27,8 @@ static bool try_small(struct node *n)
     struct context *c = n->graph->context;
     struct arena *scratch;
     struct tensor **in, **out;
-    bool done;
+    int style = c->style;
+    bool done, varies;
 
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i] &&
@@ -42,8 +43,12 @@ static bool try_small(struct node *n)
     out = NEW_ARRAY(scratch, n->output_count, struct tensor *);
     for (int i = 0; i < n->input_count; i++)
         in[i] = n->inputs[i] ? n->inputs[i]->constant : NULL;
+    /* Whether it can be evaluated is the same for all styles; what it comes to is not kept. */
+    varies = node_varies(n);
+    c->style = varies ? 0 : style;
     done = evaluate_with(n, in, out, scratch);
-    for (int i = 0; done && i < n->output_count; i++)
+    c->style = style;
+    for (int i = 0; done && !varies && i < n->output_count; i++)
         if (n->outputs[i] && n->outputs[i]->constant->deferred == n && out[i]->data)
             n->outputs[i]->constant->data = arena_memdup(&c->arena, out[i]->data, out[i]->bytes);
     arena_free(scratch);

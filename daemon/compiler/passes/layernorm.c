@@ -24,13 +24,14 @@ static struct node *made_by(const struct value *v, const char *op)
     return v && !v->constant && is(v->producer, op) ? v->producer : NULL;
 }
 
-/* The single number of a constant. */
+/* The single number of a constant, the same in all styles. */
 static bool number_of(const struct node *n, int slot, double *number)
 {
     int count;
     struct value *v = node_input(n, slot);
-    const float *f =
-        v && v->constant && v->constant->count == 1 ? node_constant_floats(n, slot, &count) : NULL;
+    const float *f = v && v->constant && !v->constant->varies && v->constant->count == 1
+                         ? node_constant_floats(n, slot, &count)
+                         : NULL;
 
     if (f)
         *number = (double)f[0];

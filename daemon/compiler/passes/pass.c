@@ -79,7 +79,9 @@ bool constant_is_all(const struct value *v, double number)
     const void *payload;
     bool all = true;
 
-    if (!v || !v->constant || v->constant->count > 1 << 16 || !v->reader_count)
+    /* Where styles differ, some other number is among them. */
+    if (!v || !v->constant || v->constant->varies || v->constant->count > 1 << 16 ||
+        !v->reader_count)
         return false;
     c = v->readers[0]->graph->context;
     scratch = arena_child(&c->arena);
