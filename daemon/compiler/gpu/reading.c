@@ -1,5 +1,8 @@
 /* What reading a value costs its readers, given where everything lies. */
+#include "daemon/compiler/gpu/kernel_inside.h"
 #include "daemon/compiler/gpu/steps_inside.h"
+#include <math.h>
+#include <string.h>
 
 struct lanes sample_elements(struct kernel *k, const struct value *v, int axis)
 {
@@ -42,6 +45,20 @@ int64_t reuse_of(const struct node *n, int slot)
     return reads > 1 ? reads : 1;
 }
 
+/* How often what r computes is computed again, for the cells of the value that its step ends with.
+ */
+static double repeats(const struct node *r)
+{
+    for (int o = 0; o < r->output_count; o++) {
+        const struct spot *spot = r->outputs[o] ? r->outputs[o]->plan : NULL;
+
+        if (spot && spot->step && spot->step->root == r)
+            return fmax(1, (double)shape_count(&spot->step->value->shape) /
+                               (double)shape_count(&r->outputs[o]->shape));
+    }
+    return 1;
+}
+
 double reading_cost(struct kernel *k, struct value *v, int depth)
 {
     double total = 0;
@@ -65,7 +82,7 @@ double reading_cost(struct kernel *k, struct value *v, int depth)
             int axis = wanted_axis(r, slot);
             struct lanes e = sample_elements(k, v, axis >= 0 ? axis : last_long_axis(&v->shape));
 
-            total += (double)kernel_cost(k, v, &e) * (double)reuse_of(r, slot) *
+            total += (double)kernel_cost(k, v, &e) * (double)reuse_of(r, slot) * repeats(r) *
                      (double)shape_count(&v->shape) / e.count;
         } else if (out && out->plan && spot_of(out)->placement != PLACED_BUFFER &&
                    spot_of(out)->placement != PLACED_NOWHERE &&
@@ -128,7 +145,7 @@ double readings(const struct value *v, int depth)
         while (slot < r->input_count && r->inputs[slot] != v)
             slot++;
         if (functions_of(r)->role == ROLE_STEP)
-            total += (double)reuse_of(r, slot);
+            total += (double)reuse_of(r, slot) * repeats(r);
         else if (out && out->plan && elements > 0) {
             double wider = (double)shape_count(&out->shape) / elements;
 
@@ -141,4 +158,153 @@ double readings(const struct value *v, int depth)
         }
     }
     return total;
+}
+
+/* ---- fetches where layouts are not chosen yet ---- */
+
+enum { MOST_WALKS = 256 };
+
+/* The packed axis that v will surely have; -1: not known. */
+static int known_packed(const struct value *v)
+{
+    const struct spot *spot = v->plan;
+
+    if (v->output_count || !spot->step)
+        return edge_packed(v);
+    return spot->step->packed;
+}
+
+/* Elements of a value in a texture: one fetch where they lie in one cell. Elements that are one and
+ * the same are mostly so for all that a loop reads, which fetches them once. */
+static double fetches_stored(struct kernel *k, const struct value *v, const struct lanes *e)
+{
+    size_t size = (size_t)v->shape.axes * sizeof *e->at[0];
+    int different = -1, distinct = 1, packed = known_packed(v);
+    bool cell = true;
+
+    for (int j = 1; j < e->count; j++) {
+        bool again = false;
+
+        for (int i = 0; i < j; i++)
+            again = again || !memcmp(e->at[i], e->at[j], size);
+        distinct += !again;
+        for (int a = 0; a < v->shape.axes; a++) {
+            const struct index *base;
+
+            if (e->at[j][a] == e->at[0][a])
+                continue;
+            base = index_times(k->pool, index_div(k->pool, e->at[0][a], 4), 4);
+            base = index_add(k->pool, e->at[j][a], index_times(k->pool, base, -1));
+            cell = cell && (different < 0 || different == a) && (packed < 0 || packed == a) &&
+                   index_lo(base) >= 0 && index_hi(base) < 4;
+            different = a;
+        }
+    }
+    return distinct == 1 && e->count > 1 ? 0.25 : cell ? 1 : distinct;
+}
+
+static double fetches_of(struct kernel *k, struct value *v, const struct lanes *e, int *walks);
+
+/* Of several pieces that the four have alike, one is read. */
+static double fetches_viewed(struct kernel *k, struct value *v, const struct lanes *e, int *walks)
+{
+    struct node *n = v->producer;
+    struct access access[4] = {0};
+    double total = 0, most = 0;
+    bool alike = true;
+
+    for (int j = 0; j < e->count; j++) {
+        access[j].pool = k->pool;
+        access[j].arena = k->arena;
+        functions_of(n)->view(k, n, v->producer_output, e->at[j], &access[j]);
+        alike = alike && access[j].count == access[0].count;
+    }
+    for (int p = 0; alike && p < access[0].count; p++)
+        for (int j = 1; j < e->count; j++)
+            alike = alike &&
+                    access[j].pieces[p].condition_count == access[0].pieces[p].condition_count &&
+                    !memcmp(access[j].pieces[p].conditions, access[0].pieces[p].conditions,
+                            (size_t)access[0].pieces[p].condition_count *
+                                sizeof *access[0].pieces[p].conditions);
+    for (int p = 0; p < access[0].count; p++) {
+        struct lanes from = {0};
+        int input = access[0].pieces[p].input;
+        double own;
+
+        for (int j = 0; j < e->count; j++)
+            if (p < access[j].count && access[j].pieces[p].input == input)
+                memcpy(from.at[from.count++], access[j].pieces[p].at, sizeof from.at[0]);
+        own = input < 0 ? 0 : fetches_of(k, n->inputs[input], &from, walks);
+        total += own;
+        most = fmax(most, own);
+    }
+    return alike ? most : total;
+}
+
+static double fetches_of(struct kernel *k, struct value *v, const struct lanes *e, int *walks)
+{
+    const struct spot *spot = v->plan;
+    double total = 0;
+
+    if (v->constant || !spot || --*walks < 0)
+        return 0;
+    if (spot->placement == PLACED_BUFFER)
+        return fetches_stored(k, v, e);
+    if (!v->producer || spot->placement == PLACED_JOINED)
+        return 1;
+    if (functions_of(v->producer)->role == ROLE_VIEW)
+        return fetches_viewed(k, v, e, walks);
+    for (int i = 0; i < v->producer->input_count; i++) {
+        struct value *from = v->producer->inputs[i];
+        struct lanes operand = {.count = e->count};
+        bool again = false;
+
+        for (int h = 0; h < i; h++)
+            again = again || v->producer->inputs[h] == from;
+        if (!from || again)
+            continue;
+        for (int j = 0; j < e->count; j++)
+            broadcast_index(k, &from->shape, &v->shape, e->at[j], operand.at[j]);
+        total += fetches_of(k, from, &operand, walks);
+    }
+    return total;
+}
+
+/* The axis along which v's readers go in fours; -1: any. */
+static int axis_read(const struct value *v, int depth)
+{
+    for (int i = 0; i < v->reader_count && depth < 8; i++) {
+        const struct node *r = v->readers[i];
+        int slot = 0, axis = -1;
+
+        if (!r->mark)
+            continue;
+        while (slot < r->input_count && r->inputs[slot] != v)
+            slot++;
+        if (functions_of(r)->role == ROLE_STEP)
+            axis = wanted_axis(r, slot);
+        else if (functions_of(r)->role == ROLE_ELEMENTWISE &&
+                 shape_equal(&r->outputs[0]->shape, &v->shape))
+            axis = axis_read(r->outputs[0], depth + 1);
+        if (axis >= 0)
+            return axis;
+    }
+    return -1;
+}
+
+double fetches_computed(struct kernel *k, struct value *v)
+{
+    int wanted = axis_read(v, 0);
+    double least = INFINITY;
+
+    for (int axis = 0; axis < v->shape.axes; axis++) {
+        struct lanes e;
+        int walks = MOST_WALKS;
+
+        if (wanted >= 0 ? axis != wanted : v->shape.dim[axis] == 1)
+            continue;
+        e = sample_elements(k, v, axis);
+        least = fmin(least, fetches_of(k, v, &e, &walks));
+    }
+    return least == INFINITY ? 1 : least;
 }

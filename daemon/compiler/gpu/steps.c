@@ -204,26 +204,20 @@ static int64_t weights_under(const struct value *v, int depth)
     return total;
 }
 
-static bool is_cheaper_stored(const struct node *n, int output)
+static bool is_cheaper_stored(struct kernel *k, struct value *v)
 {
-    struct value *v = n->outputs[output];
-    const struct value *seen[MOST_READ_BUFFERS + 1];
-    int buffers = count_buffers(v, seen, 0, 0);
     double reads = readings(v, 0), cells = (double)shape_count(&v->shape) / 4;
 
     if (reads <= 1)
         return false;
     /* Layouts are not chosen yet: assume that what is stored can be fetched in fours. */
     double each =
-        COST_OPERATION * 4.0 * (double)operations(v, 0) + COST_FETCH * (buffers ? buffers : 1);
-    if (functions_of(n)->role == ROLE_VIEW && functions_of(n)->gathers &&
-        functions_of(n)->gathers(n, output))
-        each += 3.0 * COST_FETCH;
+        COST_OPERATION * 4.0 * (double)operations(v, 0) + COST_FETCH * fetches_computed(k, v);
     return cells * (each + COST_FETCH) + cells * reads * COST_FETCH + COST_DRAW <
            cells * reads * each;
 }
 
-static void store_where_cheaper(struct plan *p)
+static void store_where_cheaper(struct plan *p, struct kernel *k)
 {
     struct graph *g = p->graph;
     const struct value *seen[MOST_READ_BUFFERS + 1];
@@ -243,10 +237,25 @@ static void store_where_cheaper(struct plan *p)
      * then read once. */
     for (int i = g->node_count; i-- > 0;)
         for (int o = 0; g->nodes[i]->mark && o < g->nodes[i]->output_count; o++) {
+            struct value *v = g->nodes[i]->outputs[o];
+
             context_poll(p->context);
-            if (is_computed_by_readers(g->nodes[i]->outputs[o]) &&
-                is_cheaper_stored(g->nodes[i], o))
-                store_value(p, g->nodes[i]->outputs[o]);
+            if (is_computed_by_readers(v) && is_cheaper_stored(k, v))
+                spot_of(v)->placement = PLACED_BUFFER;
+        }
+    /* And from the first on: where what is before an end is stored, too, the end may be so little
+     * that its readers compute it after all. */
+    for (int i = 0; i < g->node_count; i++)
+        for (int o = 0; g->nodes[i]->mark && o < g->nodes[i]->output_count; o++) {
+            struct value *v = g->nodes[i]->outputs[o];
+            struct spot *spot = v ? v->plan : NULL;
+
+            if (!spot || spot->placement != PLACED_BUFFER || spot->step)
+                continue;
+            spot->placement =
+                functions_of(v->producer)->role == ROLE_VIEW ? PLACED_VIEW : PLACED_INLINE;
+            if (count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2 || is_cheaper_stored(k, v))
+                store_value(p, v);
         }
 }
 
@@ -324,7 +333,7 @@ struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
     assign_roles(p);
     k = kernel_planning(p);
     join_steps(p, k);
-    store_where_cheaper(p);
+    store_where_cheaper(p, k);
     plan_magnitudes(p);
     good = place_inputs(p);
     for (int i = 0; i < g->output_count; i++)

@@ -12,7 +12,7 @@
 enum {
     COST_FETCH = 4,
     COST_OPERATION = 1,
-    COST_DRAW = 50000,
+    COST_DRAW = 1000000,
     MOST_READ_BUFFERS = 8,
     MOST_REPEATED_WEIGHTS = 16384
 };
@@ -51,6 +51,9 @@ double reading_cost(struct kernel *k, struct value *v, int depth);
 int64_t operations(const struct value *v, int depth);
 /* How often each element of v is asked for by all its readers. */
 double readings(const struct value *v, int depth);
+/* Fetches that four elements of v take which its reader computes, with the layouts that are known
+ * and the best ones where they are not. */
+double fetches_computed(struct kernel *k, struct value *v);
 
 /* ---- place.c ---- */
 /* Layouts of inputs and outputs, as the model's edge has them. false: a fault was reported. */

@@ -54,6 +54,7 @@ int packed_reduce(const struct node *n, int input);
 void lower_softmax_statistics(struct kernel *k, const struct node *n);
 void lower_norm_statistics(struct kernel *k, const struct node *n);
 int packed_statistics(const struct node *n, int input);
+int64_t reuse_statistics(const struct node *n, int input);
 
 /* Whether four elements of x along axis beside take fewer fetches than four along axis along. */
 bool is_cheaper_beside(struct kernel *k, struct value *x, int beside, int along);

@@ -292,6 +292,13 @@ int packed_statistics(const struct node *n, int input)
     return r.along;
 }
 
+/* Two turns over the row, but for a mean of squares. */
+int64_t reuse_statistics(const struct node *n, int input)
+{
+    (void)input;
+    return node_int(n, "rms", 0) ? 1 : 2;
+}
+
 static void max_body(struct kernel *k, const char *const *texts, int count, const void *state)
 {
     const char *const *names = state;

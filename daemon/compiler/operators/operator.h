@@ -54,9 +54,6 @@ struct operator_functions {
     /* ROLE_VIEW: where element at[] of output comes from (see gpu/view.h). */
     void (*view)(struct kernel *k, const struct node *n, int output, const struct index *const *at,
                  struct access *access);
-    /* ROLE_VIEW: four neighbours of that output lie in several cells of the input, whatever its
-     * layout. NULL: no. */
-    bool (*gathers)(const struct node *n, int output);
     /* ROLE_STEP: writes the kernel's statements and leaves four components (see gpu/kernel.h). */
     void (*lower)(struct kernel *k, const struct node *n);
     /* ROLE_STEP: which axis of the output lies in components, and which axis of each input the

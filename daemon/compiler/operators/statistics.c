@@ -88,10 +88,12 @@ const struct operator_functions store_functions = {.role = ROLE_ELEMENTWISE,
 const struct operator_functions softmax_statistics_functions = {.role = ROLE_STEP,
                                                                 .infer = statistics_infer,
                                                                 .lower = lower_softmax_statistics,
+                                                                .reuse = reuse_statistics,
                                                                 .packed = packed_statistics};
 const struct operator_functions norm_statistics_functions = {.role = ROLE_STEP,
                                                              .infer = statistics_infer,
                                                              .lower = lower_norm_statistics,
+                                                             .reuse = reuse_statistics,
                                                              .packed = packed_statistics};
 const struct operator_functions component_functions = {
     .role = ROLE_VIEW, .infer = component_infer, .view = view_component};
