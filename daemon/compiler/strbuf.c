@@ -61,6 +61,15 @@ void strbuf_printf(struct strbuf *s, const char *format, ...)
     va_end(arguments);
 }
 
+void strbuf_insert(struct strbuf *s, size_t place, const char *bytes, size_t size)
+{
+    strbuf_room(s, size + 1);
+    memmove(s->text + place + size, s->text + place, s->length - place);
+    memcpy(s->text + place, bytes, size);
+    s->length += size;
+    s->text[s->length] = '\0';
+}
+
 void strbuf_truncate(struct strbuf *s, size_t length)
 {
     if (length < s->length) {

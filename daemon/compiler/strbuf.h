@@ -20,6 +20,8 @@ void strbuf_add_bytes(struct strbuf *s, const void *bytes, size_t size);
 void strbuf_char(struct strbuf *s, char c);
 void strbuf_printf(struct strbuf *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *s, const char *format, va_list arguments);
+/* Puts size bytes before the byte at place (0 … length). */
+void strbuf_insert(struct strbuf *s, size_t place, const char *bytes, size_t size);
 /* Forgets the text after length. */
 void strbuf_truncate(struct strbuf *s, size_t length);
 

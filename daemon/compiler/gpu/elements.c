@@ -44,8 +44,16 @@ static void read_buffer(struct kernel *k, struct value *v, const struct lanes *e
             strbuf_add(&s, ", ");
             index_print(&s, cell[1], false);
             name = kernel_name(k, "p");
-            kernel_line(k, "Color4 %s = %s[%s];", name, parameter_name(k, v), s.text);
+            const char *line =
+                kernel_text(k, "Color4 %s = %s[%s];", name, parameter_name(k, v), s.text);
+            int depth = hoist_depth(k, cell, l);
             memo_add(k, v, NULL, true, cell, 2, name);
+            if (depth < state_of(k)->depth) {
+                hoist_line(k, depth, line);
+                hoist_memo(k, depth);
+            } else {
+                kernel_line(k, "%s", line);
+            }
             k->fetches++;
         }
         out[j] = kernel_pick(k, name, component, false);

@@ -398,6 +398,21 @@ bool index_is_plain(const struct index *a)
                              a->terms[0].atom->kind == ATOM_VARIABLE);
 }
 
+int index_deepest(const struct index *a, int (*depth_of)(void *state, const char *name),
+                  void *state)
+{
+    int deepest = 0;
+
+    for (int i = 0; i < a->count; i++) {
+        const struct atom *atom = a->terms[i].atom;
+        int depth = atom->kind == ATOM_VARIABLE ? depth_of(state, atom->name)
+                                                : index_deepest(atom->of, depth_of, state);
+
+        deepest = depth > deepest ? depth : deepest;
+    }
+    return deepest;
+}
+
 static void atom_print(struct strbuf *s, const struct atom *a)
 {
     struct strbuf inner;

@@ -53,6 +53,10 @@ const struct index *index_primitive(struct index_pool *p, const struct index *a,
 /* True where a is one variable, or a constant: nothing to compute. */
 bool index_is_plain(const struct index *a);
 
+/* The greatest depth_of() of all variables in a; 0 where there is none. */
+int index_deepest(const struct index *a, int (*depth_of)(void *state, const char *name),
+                  void *state);
+
 /* C# text of a, of type int; in parentheses where it is a sum and tight is set. */
 void index_print(struct strbuf *s, const struct index *a, bool tight);
 

@@ -174,9 +174,14 @@ static double cost_again(const struct step *s, const struct region *r)
 {
     const struct node *n = s->root;
     const struct value *first = n->outputs[s->root_output], *seen[MOST_READ_BUFFERS + 1];
-    double times = cells_of(r->tail) / cells_of(first) - 1, cost = 0;
+    double times = cells_of(r->tail) / cells_of(first) - 1, cost = 0, each = 1;
     bool weights = false;
 
+    /* Operations on one element in one turn over its row. */
+    if (!strcmp(n->op->name, "SoftmaxStatistics"))
+        each = 3.5;
+    else if (!strcmp(n->op->name, "NormStatistics"))
+        each = 1.5;
     for (int i = 0; i < n->input_count; i++) {
         struct value *v = n->inputs[i];
 
@@ -188,7 +193,7 @@ static double cost_again(const struct step *s, const struct region *r)
         int buffers = count_buffers(v, seen, 0, 0);
         cost += cells_of(v) * (double)reuse_of(n, i) *
                 (COST_FETCH * (buffers ? buffers : 1) +
-                 4 * COST_OPERATION * (1 + (double)operations(v, 0)));
+                 4 * COST_OPERATION * (each + (double)operations(v, 0)));
     }
     /* Four vectors of weights, and sixteen multiply-adds, for each cell that is fetched. */
     if (weights)

@@ -19,19 +19,25 @@ void kernel_line(struct kernel *k, const char *format, ...)
     strbuf_char(&k->body, '\n');
 }
 
-static void kernel_enter(struct kernel *k)
+/* The line that opens a block has begun at start. */
+static void kernel_enter(struct kernel *k, size_t start, bool loop)
 {
     struct kernel_state *s = state_of(k);
 
     if (s->depth == MOST_DEPTH)
         BUG(k->context, "a kernel nests deeper than %d blocks", MOST_DEPTH);
-    s->blocks[s->depth++] = (struct kernel_block){k->memo_count, k->assumed_count};
+    s->blocks[s->depth++] = (struct kernel_block){.memo_count = k->memo_count,
+                                                  .assumed_count = k->assumed_count,
+                                                  .declared_count = s->declared_count,
+                                                  .loop = loop,
+                                                  .start = start};
     kernel_line(k, "{");
     k->indent++;
 }
 
 void kernel_open(struct kernel *k, const char *format, ...)
 {
+    size_t start = k->body.length;
     va_list arguments;
 
     for (int i = 0; i < k->indent; i++)
@@ -40,7 +46,7 @@ void kernel_open(struct kernel *k, const char *format, ...)
     strbuf_vprintf(&k->body, format, arguments);
     va_end(arguments);
     strbuf_char(&k->body, '\n');
-    kernel_enter(k);
+    kernel_enter(k, start, !strncmp(format, "for ", 4));
 }
 
 void kernel_close(struct kernel *k)
@@ -50,6 +56,7 @@ void kernel_close(struct kernel *k)
     s->depth--;
     k->memo_count = s->blocks[s->depth].memo_count;
     k->assumed_count = s->blocks[s->depth].assumed_count;
+    s->declared_count = s->blocks[s->depth].declared_count;
     k->indent--;
     kernel_line(k, "}");
 }
@@ -136,6 +143,7 @@ const struct index *kernel_bind(struct kernel *k, const char *base, const struct
     strbuf_init(&s, k->arena);
     index_print(&s, index, false);
     kernel_line(k, "int %s = %s;", name, s.text);
+    declare_name(k, name);
     kernel_range(k, index, &lo, &hi);
     return index_variable(k->pool, name, lo, hi);
 }
@@ -148,6 +156,7 @@ const struct index *kernel_loop(struct kernel *k, const char *base, int64_t coun
         return kernel_constant(k, 0);
     name = kernel_name(k, base);
     kernel_open(k, "for (int %s = 0; %s < %" PRId64 "; %s++)", name, name, count, name);
+    declare_name(k, name);
     return index_variable(k->pool, name, 0, count - 1);
 }
 

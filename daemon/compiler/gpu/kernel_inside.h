@@ -26,7 +26,15 @@ enum { MOST_DEPTH = 48, TABLE_ENTRIES = 1023 };
 
 /* What a block forgets at its end. */
 struct kernel_block {
-    int memo_count, assumed_count;
+    int memo_count, assumed_count, declared_count;
+    bool loop;
+    size_t start; /* of its first line, in the body */
+};
+
+/* A variable of type int, and how many blocks are open around it. */
+struct kernel_declared {
+    const char *name;
+    int depth;
 };
 
 struct kernel_state {
@@ -34,6 +42,8 @@ struct kernel_state {
     struct kernel_block blocks[MOST_DEPTH];
     int depth;
     int64_t table_entries;
+    struct kernel_declared *declared;
+    int declared_count, declared_room;
 };
 
 static inline struct kernel_state *state_of(struct kernel *k)
@@ -59,6 +69,18 @@ const char *kernel_pick(struct kernel *k, const char *cell, const struct index *
 /* Keeps at[] inside s: what lies beyond is read only for components that are never used. */
 void limit_index(struct kernel *k, const struct shape *s, int packed, const struct index *const *at,
                  const struct index **limited);
+
+/* ---- hoist.c ---- */
+/* A variable that is declared here; others count as if they were declared wherever they are used.
+ */
+void declare_name(struct kernel *k, const char *name);
+/* The number of open blocks of which the fetch of a cell need not be inside: before the outermost
+ * loop that does not change it. */
+int hoist_depth(struct kernel *k, const struct index *const *cell, const struct layout *l);
+/* A line before block number depth of those that are open. */
+void hoist_line(struct kernel *k, int depth, const char *text);
+/* The memo that was added last holds as long as what is around that block. */
+void hoist_memo(struct kernel *k, int depth);
 
 /* ---- entries.c ---- */
 void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out);

@@ -17,6 +17,8 @@ static void kernel_init(struct kernel_state *s, struct plan *p, struct step *ste
     k->step = step;
     strbuf_init(&k->body, k->arena);
     k->indent = 2;
+    declare_name(k, "id.x");
+    declare_name(k, "id.y");
     /* Parameters' names are taken. */
     kernel_name(k, "t");
     kernel_name(k, "w");
@@ -175,6 +177,7 @@ int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes
     struct kernel_state *s = state_of(planning);
 
     s->k.memo_count = 0;
+    s->declared_count = 0;
     s->k.weight_count = 0;
     s->table_entries = 0;
     strbuf_truncate(&s->k.body, 0);

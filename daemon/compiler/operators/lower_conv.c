@@ -222,6 +222,8 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         for (int j = 0; j < 4; j++)
             in[j] = "0f";
         kernel_read(k, x, &e, c.in % 4 && c.in > 4 ? 1 : -1, in);
+        for (int j = 0; j < count; j++)
+            in[j] = kernel_local(k, "v", in[j]);
         const struct index *column =
             index_plus(p, index_times(p, index_add(p, index_times(p, band, c.taps), tap), 4), 1);
         column = kernel_bind(k, "k", column);
@@ -243,6 +245,8 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
             e.at[j][1] = index_add(p, index_times(p, index_div(p, out, c.out), c.in), band);
         }
         kernel_read(k, x, &e, -1, in);
+        for (int j = 0; j < 4; j++)
+            in[j] = kernel_local(k, "v", in[j]);
         kernel_entry(k, w, row, index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1),
                      "e", vector);
         for (int j = 0; j < 4; j++)

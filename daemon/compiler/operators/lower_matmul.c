@@ -142,6 +142,9 @@ void lower_matmul(struct kernel *k, const struct node *n)
         }
         e = lanes_along(k, source, a->shape.axes, m.sum_a, width);
         kernel_read(k, a, &e, m.sum % 4 && m.sum > 4 ? m.sum_a : -1, left[j]);
+        /* Each meets every column: computed once. */
+        for (int i = 0; across && lanes > 1 && i < width; i++)
+            left[j][i] = kernel_local(k, "v", left[j][i]);
     }
     if (w) {
         const struct index *row = kernel_constant(k, 0),
@@ -163,6 +166,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
                 operand_index(k, &b->shape, y, k->out.at[j], &m, false, index_plus(p, sum, i),
                               e.at[j]);
             kernel_read(k, b, &e, -1, row);
+            if (!across && lanes > 1)
+                row[0] = kernel_local(k, "v", row[0]);
             for (int j = 0; j < lanes; j++)
                 right[j][i] = row[across ? j : 0];
         }
