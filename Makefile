@@ -98,6 +98,10 @@ $(BUILD)/tests/reference_cases: $(BUILD)/tests/reference/reference_cases.o $(LIB
 $(BUILD)/tests/opengl_cases: $(call object,$(wildcard tests/opengl/*.c)) $(LIBRARIES)
 	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) -ldl && echo "  LINK  $@"
 
+# Kernels against the reference engine, over random models.
+$(BUILD)/tests/differential/engines: $(BUILD)/tests/differential/engines.o $(LIBRARIES)
+	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
+
 # ---- what people call ----
 # Packages first, then a make of its own: what pkg-config says is read when a makefile is.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -107,7 +111,7 @@ check:
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
 	@python3 tests/check.py $(BUILD)
 
-tests: $(TESTS) $(BUILD)/tests/opengl_cases
+tests: $(TESTS) $(BUILD)/tests/opengl_cases $(BUILD)/tests/differential/engines
 
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:

@@ -38,6 +38,7 @@ def programs(build):
         yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
     yield "lsp", "tests/lsp/random_editor.py", ["python3", "tests/lsp/random_editor.py", os.path.join(build, "onnxgpud")]
     yield "opengl", "tests/opengl", ["python3", "tests/opengl/run.py", build]
+    yield "differential", "tests/differential", ["python3", "tests/differential/run.py", build]
     for group in ("lsp/node", "lsp/neovim", "dotnet"):
         if os.path.exists(os.path.join(ROOT, "tests", group, "run")):
             yield group, "tests/" + group, ["env", "BUILD=" + build, os.path.join("tests", group, "run")]

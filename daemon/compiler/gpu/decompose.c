@@ -10,8 +10,9 @@
 /* ---- Softmax ---- */
 
 /* Axes that are normalised together: one, or with attribute flatten (opsets before 13) all from
- * axis on. */
-static struct value *softmax_parts(struct node *n, struct value **inverse)
+ * axis on. Gives x without its greatest element; *scale: one divided by the sum, or its logarithm.
+ */
+static struct value *softmax_parts(struct node *n, bool logarithm, struct value **scale)
 {
     struct value *x = n->inputs[0], *s;
     int axis = shape_axis(&x->shape, node_int(n, "axis", -1));
@@ -19,23 +20,25 @@ static struct value *softmax_parts(struct node *n, struct value **inverse)
 
     s = make_statistics(n, "SoftmaxStatistics", x, last - axis,
                         make_axes(n->graph->context, axis, last), 0, false);
-    *inverse = make_component(n, s, 2);
+    if (logarithm)
+        node_set_int(s->producer, "log", 1);
+    *scale = make_component(n, s, 2);
     return make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)),
                        make_component(n, s, 1));
 }
 
 static struct value *softmax(struct node *n)
 {
-    struct value *inverse, *shifted = softmax_parts(n, &inverse);
+    struct value *inverse, *shifted = softmax_parts(n, false, &inverse);
 
     return make_binary(n, "Mul", make_unary(n, "Exp", shifted), inverse);
 }
 
 static struct value *log_softmax(struct node *n)
 {
-    struct value *inverse, *shifted = softmax_parts(n, &inverse);
+    struct value *sum, *shifted = softmax_parts(n, true, &sum);
 
-    return make_binary(n, "Add", shifted, make_unary(n, "Log", inverse));
+    return make_binary(n, "Sub", shifted, sum);
 }
 
 /* ---- normalisations ---- */
@@ -306,9 +309,10 @@ static struct value *log_sum_exp(struct node *n)
     if (x->shape.axes == MAX_AXES || !count)
         return NULL;
     s = make_statistics(n, "SoftmaxStatistics", x, count, list, 0, false);
-    s = make_binary(n, "Sub",
+    node_set_int(s->producer, "log", 1);
+    s = make_binary(n, "Add",
                     make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1)),
-                    make_unary(n, "Log", make_component(n, s, 2)));
+                    make_component(n, s, 2));
     return make_reshaped(n, s, y);
 }
 

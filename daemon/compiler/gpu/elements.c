@@ -312,6 +312,8 @@ void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int z
                  const char **out)
 {
     read_value(k, v, e, out);
+    for (int j = 0; j < e->count; j++)
+        out[j] = kernel_closed(k, out[j]);
     for (int j = 0; zero_axis >= 0 && j < e->count; j++) {
         int64_t extent = v->shape.dim[zero_axis], lo, hi;
         struct strbuf s;

@@ -61,18 +61,30 @@ void kernel_close(struct kernel *k)
     kernel_line(k, "}");
 }
 
-const char *kernel_name(struct kernel *k, const char *base)
+static struct kernel_name *find_name(struct kernel *k, const char *name)
 {
     for (int i = 0; i < k->name_count; i++)
-        if (!strcmp(k->names[i].base, base)) {
-            /* "w0" taken again must not become "w01", which could be the next of another "w0". */
-            size_t n = strlen(base);
-            bool digit = n && base[n - 1] >= '0' && base[n - 1] <= '9';
+        if (!strcmp(k->names[i].base, name))
+            return &k->names[i];
+    return NULL;
+}
 
-            return kernel_text(k, digit ? "%s_%d" : "%s%d", base, k->names[i].next++);
-        }
-    APPEND(k->arena, k->names, k->name_count, k->name_room) = (struct kernel_name){base, 1};
-    return base;
+const char *kernel_name(struct kernel *k, const char *base)
+{
+    struct kernel_name *taken = find_name(k, base);
+    const char *name = base;
+
+    /* "i" taken twice is "i1": not to be confused with "i1" itself, nor with "w0" taken again. */
+    while (taken) {
+        size_t n = strlen(base);
+        bool digit = n && base[n - 1] >= '0' && base[n - 1] <= '9';
+
+        name = kernel_text(k, digit ? "%s_%d" : "%s%d", base, taken->next++);
+        if (!find_name(k, name))
+            break;
+    }
+    APPEND(k->arena, k->names, k->name_count, k->name_room) = (struct kernel_name){name, 1};
+    return name;
 }
 
 const char *kernel_text(struct kernel *k, const char *format, ...)
@@ -120,12 +132,19 @@ static bool text_is_closed(const char *text)
     return false;
 }
 
+const char *kernel_closed(struct kernel *k, const char *text)
+{
+    return text_is_atom(text) || text_is_closed(text) ? text : kernel_text(k, "(%s)", text);
+}
+
 const char *kernel_local(struct kernel *k, const char *base, const char *text)
 {
     const char *name;
 
     if (text_is_atom(text))
         return text;
+    if (*text == '(' && text_is_closed(text))
+        text = kernel_text(k, "%.*s", (int)strlen(text) - 2, text + 1);
     name = kernel_name(k, base);
     kernel_line(k, "float %s = %s;", name, text);
     return name;

@@ -101,6 +101,8 @@ const char *kernel_format(struct kernel *k, const char *text, const char *const 
 const char *kernel_number(struct kernel *k, double number);
 const char *kernel_text(struct kernel *k, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* text, in parentheses where an operator beside it could bind to a part of it. */
+const char *kernel_closed(struct kernel *k, const char *text);
 /* True for a name, a member or a literal: costs nothing to repeat. */
 bool text_is_atom(const char *text);
 
@@ -111,9 +113,9 @@ struct lanes lanes_along(struct kernel *k, const struct index *const *at, int ax
                          int count);
 /* The range that index is known to have here, conditions counted in. */
 void kernel_range(struct kernel *k, const struct index *index, int64_t *lo, int64_t *hi);
-/* Expressions of elements of v. Writes fetches and whatever else is needed before the present line.
- * Elements beyond v's extents (the tail of a group of four) are some finite number or, with
- * zero_axis >= 0, beyond that axis exactly 0. */
+/* Expressions of elements of v, each of which may stand beside any operator. Writes fetches and
+ * whatever else is needed before the present line. Elements beyond v's extents (the tail of a group
+ * of four) are some finite number or, with zero_axis >= 0, beyond that axis exactly 0. */
 void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int zero_axis,
                  const char **out);
 /* The index of input slot that broadcasting (right-aligned) pairs with element at[] of a value of

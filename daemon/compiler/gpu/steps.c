@@ -64,6 +64,8 @@ static struct spot *spot_new(struct context *c, struct value *v)
     struct spot *s = NEW(&c->arena, struct spot);
 
     s->buffer = -1;
+    /* Costs are asked for before this is known: a scalar has no axis that could be packed. */
+    s->layout.packed = v->shape.axes ? 0 : -1;
     v->plan = s;
     return s;
 }

@@ -115,9 +115,13 @@ void lower_matmul(struct kernel *k, const struct node *n)
     product_read(n, &m);
     int64_t groups = (m.sum + 3) / 4, bands = (m.columns + 3) / 4;
     int width = m.sum < 4 ? (int)m.sum : 4;
-    /* Lanes are four columns of one row, or (where there is one column) four rows. */
+    /* Lanes are four columns of one row, or (where there is one column) four rows, or one element
+     * each of four products. */
     bool across = m.columns_out >= 0 &&
                   (lanes == 1 || k->out.at[0][m.columns_out] != k->out.at[1][m.columns_out]);
+    bool apart = false;
+    for (int i = 0; i < y->axes && !across && lanes > 1; i++)
+        apart = apart || (i != m.rows_out && k->out.at[0][i] != k->out.at[1][i]);
     if (b->constant && across)
         w = kernel_weights(k, bands * (b->constant->count / (m.sum * m.columns)), groups * 4,
                            fill_second, shape_text(k->arena, &b->shape));
@@ -159,7 +163,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
                 kernel_entry(k, w, row, index_plus(p, column, j), "e", right[j]);
     } else {
         for (int i = 0; i < width; i++) {
-            struct lanes e = {.count = across ? lanes : 1};
+            struct lanes e = {.count = across || apart ? lanes : 1};
             const char *row[4];
 
             for (int j = 0; j < e.count; j++)
@@ -169,7 +173,7 @@ void lower_matmul(struct kernel *k, const struct node *n)
             if (!across && lanes > 1)
                 row[0] = kernel_local(k, "v", row[0]);
             for (int j = 0; j < lanes; j++)
-                right[j][i] = row[across ? j : 0];
+                right[j][i] = row[e.count > 1 ? j : 0];
         }
     }
     for (int j = 0; j < lanes; j++) {

@@ -146,7 +146,7 @@ void lower_lrn(struct kernel *k, const struct node *n)
     struct index_pool *p = k->pool;
     int64_t size = node_int(n, "size", 1), before = (size - 1) / 2, after = size - 1 - before;
     int64_t channels = x->shape.dim[1], first = -((before + 3) / 4), last = (3 + after) / 4;
-    int lanes = channels < 4 ? (int)channels : 4;
+    int lanes = channels == 1 ? k->out.count : channels < 4 ? (int)channels : 4;
     const char *sums[4], *own[4], *texts[4];
     const struct index *at[MAX_AXES];
 
@@ -154,10 +154,15 @@ void lower_lrn(struct kernel *k, const struct node *n)
         sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = 0f;", sums[j]);
     }
-    struct lanes e = lanes_along(k, k->out.at[0], x->shape.axes, 1, lanes);
-    kernel_read(k, x, &e, 1, own);
+    /* Of a single channel: the lanes are whatever the output has. */
+    struct lanes e = channels == 1 ? k->out : lanes_along(k, k->out.at[0], x->shape.axes, 1, lanes);
+    kernel_read(k, x, &e, channels == 1 ? -1 : 1, own);
     memcpy(at, k->out.at[0], sizeof at);
-    for (int64_t group = first; group <= last; group++) {
+    for (int j = 0; channels == 1 && j < lanes; j++) {
+        own[j] = kernel_local(k, "q", own[j]);
+        kernel_line(k, "%s += %s * %s;", sums[j], own[j], own[j]);
+    }
+    for (int64_t group = first; channels > 1 && group <= last; group++) {
         struct condition there;
         int opened = 0;
 
@@ -189,7 +194,7 @@ void lower_lrn(struct kernel *k, const struct node *n)
                 : kernel_local(
                       k, "v",
                       kernel_text(
-                          k, "(%s) / Mathf.Pow(%s + %s * %s, %s)", own[j],
+                          k, "%s / Mathf.Pow(%s + %s * %s, %s)", own[j],
                           kernel_number(k, (double)node_float(n, "bias", 1)), sums[j],
                           kernel_number(k, (double)node_float(n, "alpha", 1e-4f) / (double)size),
                           kernel_number(k, (double)node_float(n, "beta", 0.75f))));

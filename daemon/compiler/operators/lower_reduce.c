@@ -339,7 +339,9 @@ void lower_softmax_statistics(struct kernel *k, const struct node *n)
     row_loop(k, &r, start, exp_body, names);
     k->lane[0] = coarse;
     k->lane[1] = kernel_text(k, "%s - %s", names[0], coarse);
-    k->lane[2] = kernel_text(k, "1f / %s", names[1]);
+    /* The logarithm is near 0 where one element is nearly all: rounding it costs less than
+     * taking it of a rounded sum. */
+    k->lane[2] = kernel_text(k, node_int(n, "log", 0) ? "Mathf.Log(%s)" : "1f / %s", names[1]);
     k->lane[3] = "0f";
 }
 
