@@ -259,11 +259,11 @@ static int open_database(struct store *store, bool *foreign, bool *no_log)
         code = recognise(store, &empty, foreign);
     if (code != SQLITE_OK || *foreign)
         return code;
-    /* The first has to come before the log, which writes the first page. Of an empty file there is
-     * nothing that a crash could take: one that it leaves half made is found to be damaged. */
+    /* Has to come before the log, which writes the first page. Of an empty file there is nothing
+     * that a crash could take: one that it leaves half made is found to be damaged. */
     if (empty)
-        code = run(store, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = OFF;"
-                          "PRAGMA journal_mode = MEMORY");
+        code = run(store, "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY;"
+                          "PRAGMA auto_vacuum = INCREMENTAL");
     if (code == SQLITE_OK)
         code = ask(store, "PRAGMA journal_mode = WAL", NULL, mode);
     if (code == SQLITE_OK)

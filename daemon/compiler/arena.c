@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct arena_chunk {
     struct arena_chunk *older;
@@ -12,7 +13,12 @@ struct arena_chunk {
     max_align_t bytes[];
 };
 
-enum { SMALLEST_CHUNK = 1 << 12, LARGEST_CHUNK = 1 << 18, ALIGNMENT = _Alignof(max_align_t) };
+enum {
+    SMALLEST_CHUNK = 1 << 12,
+    LARGEST_CHUNK = 1 << 18,
+    POPULATED = 1 << 15,
+    ALIGNMENT = _Alignof(max_align_t),
+};
 
 /* Chunks that a job gave back and keeps, in bytes: a page that is new costs more than the work on
  * it. None where a use of what was freed shall be seen. */
@@ -26,6 +32,22 @@ void arena_init(struct arena *a, struct context *context)
 {
     memset(a, 0, sizeof *a);
     a->context = context;
+}
+
+/* Asks for a chunk's pages at once: one after the other they come at the price of an exception
+ * each, and nearly all will be used. No matter where the system cannot. */
+static void chunk_populate(struct arena_chunk *chunk)
+{
+#ifdef MADV_POPULATE_WRITE
+    const uintptr_t page = 4096;
+    uintptr_t first = ((uintptr_t)chunk + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)chunk->bytes + chunk->room) / page * page;
+
+    if (chunk->room >= POPULATED && chunk->room <= SPARE && end > first)
+        madvise((void *)first, end - first, MADV_POPULATE_WRITE);
+#else
+    (void)chunk;
+#endif
 }
 
 /* The smallest spare chunk that has room for need bytes, or a new one of room bytes. NULL: there is
@@ -45,8 +67,10 @@ static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room
     }
     /* calloc rather than malloc and memset: fresh pages of large blocks are zero already. */
     chunk = calloc(1, sizeof *chunk + room);
-    if (chunk)
+    if (chunk) {
         chunk->room = room;
+        chunk_populate(chunk);
+    }
     return chunk;
 }
 

@@ -4,7 +4,7 @@
 
 enum {
     WINDOW =
-        1 << 19, /* large enough to hash at memory speed, small enough for the second-level cache */
+        1 << 18, /* large enough to hash at memory speed, small enough for the second-level cache */
     DEPTH = 100, /* protobuf's own default; a body inside a body takes three */
     SMALL = 1 << 10,    /* stretches up to this size are kept in memory */
     SHORTEST_ROW = 256, /* bytes of a row whose figures are worth their own memory */
@@ -239,8 +239,8 @@ static bool pass(struct scanner *s, uint64_t size, enum pass what, uint64_t *cou
     return true;
 }
 
-/* Goes over whole rows of float32 as pass() does, and notes the figures of each. The window holds
- * at least two rows. */
+/* Goes over whole rows of float32 as pass() does, and notes the figures of each. The window has
+ * room for a row at least. */
 static bool pass_rows(struct scanner *s, uint64_t rows, size_t row, struct floats_figures *figures,
                       struct hasher *hasher)
 {
@@ -326,7 +326,7 @@ static size_t row_to_measure(const struct scanner *s, const struct frame *frame,
     if (size <= SMALL || (s->field->id != ELEMENTS_RAW && s->field->id != ELEMENTS_FLOAT) ||
         frame->element_type != TYPE_FLOAT32 ||
         __builtin_mul_overflow(frame->row, sizeof(float), &row) || row < SHORTEST_ROW ||
-        row > WINDOW / 2 || size % row)
+        row > WINDOW || size % row)
         return 0;
     return (size_t)row;
 }
