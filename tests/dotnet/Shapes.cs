@@ -1,6 +1,6 @@
 using Tsukimi;
 
-// Scripts in less common form: nested and generic, and with two models in one class.
+// Scripts in less common form: nested and generic, with two models in one class, and with two sets of weights.
 namespace Cases
 {
     public static partial class Outer
@@ -14,6 +14,11 @@ namespace Cases
     [OnnxGpu("two_outputs.onnx")]
     [OnnxGpu("wide.onnx")]
     internal partial class Both : TsukimiBehaviour
+    {
+    }
+
+    [OnnxGpu("swap_day.onnx", "swap_night.onnx")]
+    public sealed partial class Swap : TsukimiBehaviour
     {
     }
 }

@@ -56,6 +56,20 @@ def filter_model(seed=1, channels=(3, 8, 16, 16, 3), size=64, bn=False, items=1,
     return m
 
 
+def swap(seed, gain):
+    """One of two models that share a graph: tables, a texture, single values, normalisation."""
+    m = ox.Model("swap", seed=seed)
+    x = m.input("image", [1, 3, 8, 8])
+    x = batchnorm(m, conv(m, x, 3, 64, bias=False, name="first"), 64)
+    x = m.node("Relu", [x])
+    x = conv(m, x, 64, 64, name="large")
+    x = m.node("Clip", [x, m.tensor("low", [], [-gain]), m.tensor("high", [], [2 * gain])])
+    x = m.node("Mul", [x, m.tensor("gain", [], [gain])])
+    x = conv(m, x, 64, 3, kernel=1, name="last")
+    m.output(x, [1, 3, 8, 8])
+    return m
+
+
 def depthwise():
     m = ox.Model("depthwise", seed=3)
     x = m.input("image", [1, 3, 32, 32])
@@ -301,6 +315,8 @@ MODELS = {
     "tokens": tokens,
     "functions": functions,
     "lstm": lstm,
+    "swap_day": lambda: swap(21, 1.0),
+    "swap_night": lambda: swap(22, 0.5),
 }
 
 

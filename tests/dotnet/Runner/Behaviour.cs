@@ -59,6 +59,22 @@ namespace Runner
                    throw new CheckException(field + " is null after loading");
         }
 
+        /// <summary>Takes the weights of that style, after those of others; what is out of range changes nothing. Style 0 is as
+        /// loading left it.</summary>
+        public void Use(int style)
+        {
+            var styles = (int?)instance.GetType().GetField(prefix + "Styles")?.GetRawConstantValue();
+            MethodInfo use = instance.GetType().GetMethod("Use" + prefix, Any);
+
+            if ((styles == null) != (use == null) || styles < 2 || style > 0 && !(style < styles))
+                throw new CheckException("Use" + prefix + " and " + prefix + "Styles do not fit");
+            if (style > 0)
+                foreach (int other in new[] { styles.Value - 1, 0, style })
+                    use.Invoke(instance, new object[] { other });
+            foreach (int wrong in new[] { -1, styles ?? 0, int.MaxValue, int.MinValue })
+                use?.Invoke(instance, new object[] { wrong });
+        }
+
         /// <summary>Set…Tokens of that input of the model; false where there is none.</summary>
         public bool SetTokens(int number, TensorFile ids)
         {

@@ -14,10 +14,11 @@ namespace Runner
     {
         readonly Type type;
         readonly string prefix, folder, numbers;
+        readonly int style;
         readonly List<Edge> edges;
         readonly TensorFile[] expected;
 
-        public Case(string typeName, string prefix, string folder, string numbers)
+        public Case(string typeName, string prefix, string folder, string numbers, int style)
         {
             string[] sources = Directory.GetFiles(folder, "*." + prefix + ".Model.cs");
 
@@ -27,6 +28,7 @@ namespace Runner
             this.prefix = prefix;
             this.folder = folder;
             this.numbers = numbers;
+            this.style = style;
             edges = Edge.Read(sources[0], prefix);
             expected = Outputs("expected");
         }
@@ -103,6 +105,7 @@ namespace Runner
             var behaviour = new Behaviour(type, prefix, folder);
             int given = 0;
 
+            behaviour.Use(style);
             foreach (Edge edge in edges)
                 if (!edge.Output)
                     edge.Write(behaviour.Buffer(edge.Field), Input(edge.Number, ref given), unused);

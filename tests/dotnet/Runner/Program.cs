@@ -8,7 +8,7 @@ namespace Runner
     /// <summary>
     /// Runner LIST: checks the stand-in itself, then every case of the list, and ends with the line that all test programs
     /// end with. One case a line, fields separated by tabs: name, type, prefix, folder of the generated file and its
-    /// assets, folder of the numbers (see <see cref="Case"/>). A line "name, fail|skip, why" is only counted.
+    /// assets, folder of the numbers (see <see cref="Case"/>), style. A line "name, fail|skip, why" is only counted.
     /// </summary>
     static class Program
     {
@@ -27,8 +27,8 @@ namespace Runner
             {
                 string[] field = line.Split('\t');
 
-                if (field.Length == 5)
-                    Try(field[0], () => new Case(field[1], field[2], field[3], field[4]).Check());
+                if (field.Length == 6)
+                    Try(field[0], () => new Case(field[1], field[2], field[3], field[4], int.Parse(field[5])).Check());
                 else if (field.Length == 3 && field[1] == "fail")
                     Count(ref failed, field[0] + ": FAIL " + field[2]);
                 else if (field.Length == 3 && field[1] == "skip")
