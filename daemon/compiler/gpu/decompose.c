@@ -132,12 +132,24 @@ static struct value *mean_variance_norm(struct node *n)
     return normalised(n, n->inputs[0], count, list, 1e-9f, false);
 }
 
+/* A parameter of BatchNormalization, so that it broadcasts: one number a channel, or (opsets 7 and
+ * 8 without spatial) one for each place of an item. */
+static struct value *batch_parameter(struct node *n, struct value *v)
+{
+    struct shape s = n->inputs[0]->shape;
+
+    if (node_int(n, "spatial", 1))
+        return make_per_channel(n, v, s.axes, 1);
+    s.dim[0] = 1;
+    return make_reshaped(n, v, &s);
+}
+
 static struct value *computed_batch_norm(struct node *n)
 {
     struct value *x = n->inputs[0], *parameter[4], *deviation;
 
     for (int i = 0; i < 4; i++)
-        parameter[i] = make_per_channel(n, n->inputs[i + 1], x->shape.axes, 1);
+        parameter[i] = batch_parameter(n, n->inputs[i + 1]);
     deviation = make_unary(
         n, "Sqrt",
         make_binary(n, "Add", parameter[3], make_number(n, node_float(n, "epsilon", 1e-5f))));
@@ -146,11 +158,11 @@ static struct value *computed_batch_norm(struct node *n)
 }
 
 /* s = scale / sqrt(var + epsilon) and B - mean * s, both in float64 and rounded once. */
-static void fold_batch_norm(struct node *n, const struct shape *s, struct tensor **scales,
-                            struct tensor **shifts)
+static void fold_batch_norm(struct node *n, struct tensor **scales, struct tensor **shifts)
 {
     struct context *c = n->graph->context;
     struct arena *scratch = arena_child(&c->arena);
+    const struct shape *s = &n->inputs[1]->shape;
     const float *in[4];
     void *scale, *shift;
 
@@ -158,7 +170,7 @@ static void fold_batch_norm(struct node *n, const struct shape *s, struct tensor
         in[i] = tensor_floats(c, n->inputs[i + 1]->constant, scratch);
     *scales = tensor_new(&c->arena, TYPE_FLOAT32, s, &scale);
     *shifts = tensor_new(&c->arena, TYPE_FLOAT32, s, &shift);
-    for (int64_t i = 0; i < s->dim[0]; i++) {
+    for (int64_t i = 0; i < (*scales)->count; i++) {
         double factor =
             (double)in[0][i] / sqrt((double)in[3][i] + (double)node_float(n, "epsilon", 1e-5f));
 
@@ -168,36 +180,72 @@ static void fold_batch_norm(struct node *n, const struct shape *s, struct tensor
     arena_free(scratch);
 }
 
+/* old * momentum + now * (1 - momentum), shaped like old. */
+static struct value *running(struct node *n, struct value *old, struct value *now)
+{
+    float momentum = node_float(n, "momentum", 0.9f);
+
+    return make_binary(n, "Add", make_scaled(n, old, (double)momentum),
+                       make_scaled(n, make_reshaped(n, now, &old->shape), 1 - (double)momentum));
+}
+
+/* Normalised by what the batch itself has. Outputs: Y, running mean and variance, and before opset
+ * 14 the batch's own. */
+static bool training_batch_norm(struct node *n, struct value **out)
+{
+    struct value *x = n->inputs[0], *s, *mean, *variance;
+    int64_t axes[MAX_AXES];
+    int count = 0;
+
+    for (int a = 0; a < x->shape.axes; a++)
+        if (node_int(n, "spatial", 1) ? a != 1 : a == 0)
+            axes[count++] = a;
+    s = make_statistics(n, "NormStatistics", x, count, axes, node_float(n, "epsilon", 1e-5f),
+                        false);
+    mean = make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1));
+    variance = make_binary(n, "Sub", x, mean);
+    variance = make_binary(n, "Mul", variance, variance);
+    for (int i = 0; i < count; i++)
+        variance = make_reduced(n, "ReduceMean", variance, (int)axes[i]);
+    out[0] = scaled(n, normalised_by(n, x, s, false), batch_parameter(n, n->inputs[1]),
+                    batch_parameter(n, n->inputs[2]));
+    for (int i = 1; i < n->output_count && i < 5; i++) {
+        struct value *now = i % 2 ? mean : variance, *old = n->inputs[i % 2 ? 3 : 4];
+
+        out[i] = i < 3 ? running(n, old, now) : make_reshaped(n, now, &old->shape);
+    }
+    return true;
+}
+
 /* y = x * s + (B - mean * s). */
-static struct value *batch_norm(struct node *n)
+static bool batch_norm(struct node *n, struct value **out)
 {
     struct context *c = n->graph->context;
     struct value *x = n->inputs[0], *parts[2];
-    struct shape s = {.axes = 1};
     struct tensor **made[2];
     bool varies = node_varies(n);
     int styles = varies ? c->styles : 1, style = c->style;
 
     if (node_int(n, "training_mode", 0))
-        return NULL;
+        return training_batch_norm(n, out);
     for (int i = 0; i < 4; i++)
-        if (!n->inputs[i + 1]->constant)
-            return computed_batch_norm(n);
-    s.dim[0] = n->inputs[1]->constant->count;
+        if (!n->inputs[i + 1]->constant) {
+            out[0] = computed_batch_norm(n);
+            return true;
+        }
     for (int i = 0; i < 2; i++)
         made[i] = NEW_ARRAY(&c->arena, styles, struct tensor *);
     for (int k = 0; k < styles; k++) {
         c->style = varies ? k : style;
-        fold_batch_norm(n, &s, &made[0][k], &made[1][k]);
+        fold_batch_norm(n, &made[0][k], &made[1][k]);
     }
     c->style = style;
     for (int i = 0; i < 2; i++)
-        parts[i] = make_per_channel(
-            n,
-            graph_constant(n->graph, "",
-                           varies ? tensor_of_styles(c, n->name, n, 1, made[i]) : made[i][0]),
-            x->shape.axes, 1);
-    return scaled(n, x, parts[0], parts[1]);
+        parts[i] = batch_parameter(
+            n, graph_constant(n->graph, "",
+                              varies ? tensor_of_styles(c, n->name, n, 1, made[i]) : made[i][0]));
+    out[0] = scaled(n, x, parts[0], parts[1]);
+    return true;
 }
 
 /* ---- others ---- */
@@ -436,7 +484,7 @@ static const struct {
 } rows[] = {
     {"AffineGrid", NULL, decompose_affine_grid},
     {"Attention", NULL, decompose_attention},
-    {"BatchNormalization", batch_norm, NULL},
+    {"BatchNormalization", NULL, batch_norm},
     {"CenterCropPad", NULL, decompose_moved},
     {"Col2Im", NULL, decompose_col2im},
     {"Compress", NULL, decompose_moved},

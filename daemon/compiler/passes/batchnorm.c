@@ -145,7 +145,7 @@ static bool read_batchnorm(struct node *n, const struct target *t, struct affine
     double epsilon = (double)node_float(n, "epsilon", 1e-5f);
     const double *list[5] = {NULL};
 
-    if (node_int(n, "training_mode", 0) || t->channel_axis != 1)
+    if (node_int(n, "training_mode", 0) || !node_int(n, "spatial", 1) || t->channel_axis != 1)
         return false;
     for (int i = 1; i < n->output_count; i++)
         if (n->outputs[i] && (n->outputs[i]->reader_count || n->outputs[i]->output_count))
