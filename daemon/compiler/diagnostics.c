@@ -53,7 +53,8 @@ void diagnose(struct context *c, const struct place *place, enum diagnostic_code
     if (*advice)
         strbuf_printf(&message, ". %s.", advice);
     for (int i = 0; i < d->count; i++)
-        if (d->list[i].code == code && !strcmp(d->list[i].message, message.text))
+        if (d->list[i].code == code && d->list[i].place.kind == place->kind &&
+            d->list[i].place.index == place->index && !strcmp(d->list[i].message, message.text))
             return;
     APPEND(&c->arena, d->list, d->count, d->room) =
         (struct diagnostic){.code = code, .place = *place, .message = message.text};
