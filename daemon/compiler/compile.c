@@ -116,8 +116,7 @@ static struct plan *plan_passed(struct compile *job, struct graph *g)
     struct plan *plan = NULL;
 
     accept_unread(g);
-    if (!c->diagnostics.errors)
-        split_items(g);
+    split_items(g);
     if (!c->diagnostics.errors)
         decompose_graph(g);
     if (!c->diagnostics.errors)
@@ -148,6 +147,8 @@ static void compile_model(struct compile *job, struct compiled_model *m, const c
         passes_run(g, NULL);
         count_operators(m);
         m->plan = plan_passed(job, g);
+    } else if (g) {
+        split_items(g); /* judges the layers that no fault was found in */
     }
     diagnostics_sort(&c->diagnostics);
     m->diagnostics = c->diagnostics;

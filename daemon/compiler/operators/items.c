@@ -9,7 +9,10 @@
 struct batch {
     struct graph *graph;
     int64_t items;
-    bool *batched; /* by value id: axis 0 is the batch */
+    bool *batched;      /* by value id: axis 0 is the batch */
+    bool *silent;       /* by value id: nothing is said of what is computed from it */
+    const char *why;    /* of the last UNSURE, NULL where its rule has no word for it … */
+    const char *advice; /* … and what to do, NULL for the usual */
 };
 
 enum verdict { KEEPS, MIXES, UNSURE };
@@ -55,6 +58,13 @@ static bool equal_items(struct batch *b, struct value *v)
     return equal;
 }
 
+static enum verdict unsure(struct batch *b, const char *why, const char *advice)
+{
+    b->why = why;
+    b->advice = advice;
+    return UNSURE;
+}
+
 /* The constant in slot becomes its first item, as a recipe. */
 static void first_item(struct node *n, int slot)
 {
@@ -67,6 +77,23 @@ static void first_item(struct node *n, int slot)
 
     infer_node(slice);
     node_set_input(n, slot, slice->outputs[0]);
+}
+
+/* Operand slot has as many items as the batch and is no part of it: fine where it is a constant
+ * whose items are all the same. */
+static enum verdict same_for_all(struct batch *b, struct node *n, int slot)
+{
+    struct value *v = n->inputs[slot];
+    struct arena *a = &b->graph->context->arena;
+
+    if (!v->constant)
+        return unsure(b, arena_printf(a, "its operand %s does not come from the batch", v->name),
+                      NULL);
+    if (!equal_items(b, v))
+        return unsure(b, arena_printf(a, "its constant %s differs between the items", v->name),
+                      NULL);
+    first_item(n, slot);
+    return KEEPS;
 }
 
 static enum verdict elementwise(struct batch *b, struct node *n)
@@ -83,9 +110,8 @@ static enum verdict elementwise(struct batch *b, struct node *n)
         }
         if (!aligned(n, i) || v->shape.axes == 0 || v->shape.dim[0] == 1)
             continue;
-        if (!v->constant || !equal_items(b, v))
+        if (same_for_all(b, n, i) == UNSURE)
             return UNSURE;
-        first_item(n, i);
     }
     return KEEPS;
 }
@@ -121,11 +147,8 @@ static enum verdict concat(struct batch *b, struct node *n)
     if (shape_axis(&n->outputs[0]->shape, node_int(n, "axis", 0)) == 0)
         return MIXES;
     for (int i = 0; i < n->input_count; i++)
-        if (!is_batched(b, n->inputs[i])) {
-            if (!n->inputs[i]->constant || !equal_items(b, n->inputs[i]))
-                return UNSURE;
-            first_item(n, i);
-        }
+        if (!is_batched(b, n->inputs[i]) && same_for_all(b, n, i) == UNSURE)
+            return UNSURE;
     return KEEPS;
 }
 
@@ -141,9 +164,8 @@ static enum verdict matmul(struct batch *b, struct node *n)
             if (axes < 2 || !aligned(n, i) || (i == 1 && axes == 2))
                 return MIXES;
         } else if (axes >= 3 && aligned(n, i) && v->shape.dim[0] != 1) {
-            if (!v->constant || !equal_items(b, v))
+            if (same_for_all(b, n, i) == UNSURE)
                 return UNSURE;
-            first_item(n, i);
         }
     }
     return KEEPS;
@@ -156,9 +178,8 @@ static enum verdict gemm(struct batch *b, struct node *n)
     if (!is_batched(b, n->inputs[0]) || node_int(n, "transA", 0) || is_batched(b, n->inputs[1]))
         return MIXES;
     if (c && !is_batched(b, c) && c->shape.axes == 2 && c->shape.dim[0] != 1) {
-        if (!c->constant || !equal_items(b, c))
+        if (same_for_all(b, n, 2) == UNSURE)
             return UNSURE;
-        first_item(n, 2);
     }
     return c && is_batched(b, c) && !aligned(n, 2) ? MIXES : KEEPS;
 }
@@ -243,9 +264,8 @@ static enum verdict squeeze(struct batch *b, struct node *n)
     const struct shape *s =
         !strcmp(n->op->name, "Squeeze") ? &n->inputs[0]->shape : &n->outputs[0]->shape;
 
-    (void)b;
     if (!axes)
-        return UNSURE;
+        return unsure(b, "it has no axes", "Write the axes of the Squeeze in the export");
     for (int i = 0; i < count; i++)
         if (shape_axis(s, axes[i]) == 0)
             return MIXES;
@@ -271,11 +291,15 @@ static enum verdict keeps_length(struct batch *b, struct node *n)
         return first_operand(b, n);
     }
     if (!strcmp(n->op->name, "Pad")) {
-        int count;
-        const int64_t *pads = node_constant_ints(n, 1, &count);
+        int count, listed = 0;
+        const int64_t *pads = node_constant_ints(n, 1, &count),
+                      *axes = node_input(n, 3) ? node_constant_ints(n, 3, &listed) : NULL;
 
-        if (node_input(n, 3) == NULL && pads && pads[0])
+        if (!axes && pads && count && pads[0])
             return MIXES;
+        for (int i = 0; axes && pads && i < listed && i < count; i++)
+            if (shape_axis(&n->inputs[0]->shape, axes[i]) == 0 && pads[i])
+                return MIXES;
     }
     return first_operand(b, n);
 }
@@ -296,9 +320,8 @@ static enum verdict carried(struct batch *b, struct node *n, unsigned slots)
         }
         if (is_batched(b, v) || v->shape.axes < 1 || v->shape.dim[0] != b->items)
             continue;
-        if (!v->constant || !equal_items(b, v))
+        if (same_for_all(b, n, i) == UNSURE)
             return UNSURE;
-        first_item(n, i);
     }
     return KEEPS;
 }
@@ -581,20 +604,132 @@ static void shrink(struct batch *b)
     g->items = (int)b->items;
 }
 
+/* What of the graph its outputs depend on, by value id. */
+static bool *find_wanted(const struct graph *g)
+{
+    bool *wanted = NEW_ARRAY(&g->context->arena, g->value_count + 1, bool);
+
+    for (int i = 0; i < g->output_count; i++)
+        wanted[g->outputs[i]->id] = true;
+    for (int i = g->node_count; i-- > 0;) {
+        const struct node *n = g->nodes[i];
+        bool any = false;
+
+        for (int o = 0; o < n->output_count; o++)
+            any = any || (n->outputs[o] && wanted[n->outputs[o]->id]);
+        for (int k = 0; any && !n->removed && k < n->input_count; k++)
+            if (n->inputs[k])
+                wanted[n->inputs[k]->id] = true;
+    }
+    return wanted;
+}
+
+/* Whether n is there to be judged: it reads the batch, and something that is no constant is wanted
+ * of it. */
+static bool is_concerned(const struct batch *b, const struct node *n, const bool *wanted)
+{
+    bool reads = false, gives = false;
+
+    for (int k = 0; k < n->input_count; k++)
+        reads = reads || is_batched(b, n->inputs[k]);
+    for (int o = 0; o < n->output_count; o++)
+        gives = gives || (n->outputs[o] && !n->outputs[o]->constant && wanted[n->outputs[o]->id]);
+    return reads && gives && !n->removed;
+}
+
+/* Whether a fault that was reported before keeps n from being judged. */
+static bool is_hushed(const struct batch *b, const struct node *n)
+{
+    bool hushed = !n->op;
+
+    for (int k = 0; k < n->input_count; k++) {
+        const struct value *v = n->inputs[k];
+
+        hushed = hushed || (v && (v->poisoned || !v->type || !shape_known(&v->shape) ||
+                                  (!v->constant && b->silent[v->id])));
+    }
+    for (int o = 0; o < n->output_count; o++)
+        hushed = hushed || (n->outputs[o] &&
+                            (n->outputs[o]->poisoned || !shape_known(&n->outputs[o]->shape)));
+    return hushed;
+}
+
+static void report(struct batch *b, const struct node *n, enum verdict verdict)
+{
+    struct context *c = b->graph->context;
+    struct place place = node_place(n);
+
+    if (verdict == MIXES)
+        diagnose(c, &place, TUKI0129, NULL, "it mixes the %" PRId64 " items of the batch (axis 0)",
+                 b->items);
+    else if (b->why)
+        diagnose(c, &place, TUKI0131,
+                 b->advice ? arena_printf(&c->arena, "%s, or: %s", b->advice,
+                                          diagnostic_info(TUKI0131)->advice)
+                           : NULL,
+                 "%s, so it cannot be told whether it computes each of the %" PRId64
+                 " items of the batch on its own",
+                 b->why, b->items);
+    else
+        diagnose(c, &place, TUKI0131, NULL,
+                 "it cannot be told whether it computes each of the %" PRId64
+                 " items of the batch on its own",
+                 b->items);
+}
+
+/* false: something was reported. */
+static bool judge_layers(struct batch *b)
+{
+    struct graph *g = b->graph;
+    int count = g->node_count;
+    const bool *wanted = find_wanted(g);
+    bool good = true;
+
+    for (int i = 0; i < count; i++) {
+        struct node *n = g->nodes[i];
+        enum verdict verdict;
+
+        if (is_hushed(b, n)) {
+            for (int o = 0; o < n->output_count; o++)
+                if (n->outputs[o])
+                    b->silent[n->outputs[o]->id] = true;
+            continue;
+        }
+        if (!is_concerned(b, n, wanted))
+            continue;
+        for (int o = 0; o < n->output_count; o++)
+            if (n->outputs[o])
+                b->batched[n->outputs[o]->id] = true;
+        b->why = b->advice = NULL;
+        verdict = judge(b, n);
+        if (verdict == KEEPS)
+            continue;
+        report(b, n, verdict);
+        good = false;
+        /* Reported once: what follows is judged as if this layer were fine only where its shape
+         * still fits. */
+        for (int o = 0; o < n->output_count; o++)
+            if (n->outputs[o] &&
+                (n->outputs[o]->shape.axes < 1 || n->outputs[o]->shape.dim[0] != b->items))
+                b->batched[n->outputs[o]->id] = false;
+    }
+    return good;
+}
+
 void split_items(struct graph *g)
 {
     struct context *c = g->context;
     struct batch b = {.graph = g, .items = 1};
-    bool good = true;
-    int count = g->node_count;
+    bool faulty = c->diagnostics.errors > 0;
 
     g->items = 1;
     b.batched = NEW_ARRAY(&c->arena, g->value_count + 1, bool);
+    b.silent = NEW_ARRAY(&c->arena, g->value_count + 1, bool);
     for (int i = 0; i < g->input_count; i++) {
         struct value *v = g->inputs[i];
 
         /* A weight is one row; passes may have made another input look like one. */
-        if ((!v->reader_count && !v->output_count) || v->shape.axes < 2 ||
+        if ((!v->reader_count && !v->output_count) || v->poisoned || v->shape.axes < 2 ||
             (v->shape.dim[0] == 1 && value_is_weight(v)))
             continue;
         b.items = v->shape.dim[0];
@@ -602,40 +737,6 @@ void split_items(struct graph *g)
     }
     if (b.items < 2)
         return;
-    for (int i = 0; i < count; i++) {
-        struct node *n = g->nodes[i];
-        struct place place = node_place(n);
-        bool any = false;
-
-        for (int k = 0; k < n->input_count; k++)
-            any = any || is_batched(&b, n->inputs[k]);
-        if (n->removed || !any || !n->op)
-            continue;
-        for (int o = 0; o < n->output_count; o++)
-            if (n->outputs[o])
-                b.batched[n->outputs[o]->id] = true;
-        switch (judge(&b, n)) {
-        case KEEPS:
-            continue;
-        case MIXES:
-            diagnose(c, &place, TUKI0129, NULL,
-                     "it mixes the %" PRId64 " items of the batch (axis 0)", b.items);
-            break;
-        case UNSURE:
-            diagnose(c, &place, TUKI0131, NULL,
-                     "it cannot be told whether it computes each of the %" PRId64
-                     " items of the batch on its own",
-                     b.items);
-            break;
-        }
-        good = false;
-        /* Reported once: what follows is judged as if this layer were fine only where its shape
-         * still fits. */
-        for (int o = 0; o < n->output_count; o++)
-            if (n->outputs[o] &&
-                (n->outputs[o]->shape.axes < 1 || n->outputs[o]->shape.dim[0] != b.items))
-                b.batched[n->outputs[o]->id] = false;
-    }
-    if (good)
+    if (judge_layers(&b) && !faulty)
         shrink(&b);
 }

@@ -10,6 +10,9 @@
  * The graph is sorted, inferred and simplified. Where its inputs have a batch of 2 or more, layers that mix items are
  * reported (TUKI0129), those of which it cannot be told too (TUKI0131); else axis 0 of everything that depends on
  * an input becomes 1 and g->items the batch. Changes nothing for a batch of 1.
+ *
+ * Where errors were reported before, layers are only judged, so that one compile says what it can: the graph may then be one
+ * that was inferred but not simplified, what comes after a fault is passed over, and the graph is of no use afterwards.
  */
 void split_items(struct graph *g);
 
