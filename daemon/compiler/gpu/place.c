@@ -61,27 +61,44 @@ static bool output_is_line(const struct value *v)
     return false;
 }
 
-static void too_large(struct plan *p, const struct place *place, const struct shape *s,
-                      int64_t width, int64_t height)
+/* ", which Conv conv1 writes," or nothing */
+static const char *writer_text(struct arena *a, const struct value *v)
 {
-    diagnose(p->context, place, TUKI0134, NULL,
-             "its texture for shape %s would be %" PRId64 " by %" PRId64
-             " cells; at most 16384 are possible",
-             shape_text(&p->context->arena, s), width, height);
+    const struct node *n = v->producer;
+
+    if (!n)
+        return "";
+    return *n->name ? arena_printf(a, ", which %s %s writes,", n->op_type, n->name)
+                    : arena_printf(a, ", which %s #%d writes,", n->op_type, n->position);
 }
 
-static bool edge_layout(struct plan *p, const struct place *place, const struct shape *s, bool line,
+static void too_large(struct plan *p, const struct place *place, const struct value *v,
+                      int64_t width, int64_t height)
+{
+    struct arena *a = &p->context->arena;
+
+    diagnose(p->context, place, TUKI0134, NULL,
+             "its texture for shape %s%s would be %" PRId64 " by %" PRId64
+             " cells; at most 16384 are possible",
+             shape_text(a, &v->shape), place->kind == PLACE_OUTPUT ? writer_text(a, v) : "", width,
+             height);
+}
+
+static bool edge_layout(struct plan *p, const struct place *place, const struct value *v, bool line,
                         struct layout *l)
 {
+    const struct shape *s = &v->shape;
+
     if (shape_count(s) == 0) {
         diagnose(p->context, place, TUKI0134, "Export with a shape that has elements",
-                 "shape %s has no elements", shape_text(&p->context->arena, s));
+                 "its shape %s%s has no elements", shape_text(&p->context->arena, s),
+                 place->kind == PLACE_OUTPUT ? writer_text(&p->context->arena, v) : "");
         return false;
     }
     layout_edge(s, line, l);
     if (l->width <= LARGEST_SIDE && l->height <= LARGEST_SIDE)
         return true;
-    too_large(p, place, s, l->width, l->height);
+    too_large(p, place, v, l->width, l->height);
     return false;
 }
 
@@ -113,7 +130,7 @@ static bool place_tokens(struct plan *p, const struct place *place, struct value
                                    .width = shape_count(&v->shape),
                                    .height = spot->table_count};
     if (spot->layout.width > LARGEST_SIDE || spot->layout.height > LARGEST_SIDE) {
-        too_large(p, place, &v->shape, spot->layout.width, spot->layout.height);
+        too_large(p, place, v, spot->layout.width, spot->layout.height);
         return false;
     }
     spot->buffer = buffer_new(p, BUFFER_TOKENS, v->input, v, &spot->layout);
@@ -137,7 +154,7 @@ bool place_inputs(struct plan *p)
             good = place_tokens(p, &place, v) && good;
             continue;
         }
-        if (!edge_layout(p, &place, &v->shape, input_is_line(g, v, 0), &spot->layout)) {
+        if (!edge_layout(p, &place, v, input_is_line(g, v, 0), &spot->layout)) {
             good = false;
             continue;
         }
@@ -156,7 +173,7 @@ bool place_output(struct plan *p, int i)
     struct layout edge;
     struct step *s;
 
-    if (!edge_layout(p, &place, &v->shape, output_is_line(v), &edge))
+    if (!edge_layout(p, &place, v, output_is_line(v), &edge))
         return false;
     if (spot && spot->placement == PLACED_INLINE)
         store_value(p, v);
@@ -227,7 +244,7 @@ bool place_inner(struct plan *p, struct kernel *k, struct step *s)
     }
     if (best == INFINITY) {
         layout_inner(&v->shape, fixed >= 0 ? fixed : last_long_axis(&v->shape), &l);
-        too_large(p, &place, &v->shape, l.width, l.height);
+        too_large(p, &place, v, l.width, l.height);
         return false;
     }
     spot->layout = s->layout = chosen;

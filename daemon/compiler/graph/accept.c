@@ -215,8 +215,8 @@ static bool check_slot(struct claims *k, struct node *n, int slot, bool quiet)
     if (quiet)
         return true;
     if (shape_like)
-        diagnose(g->context, &place, TUKI0116, NULL, "its %s depends on the model input %s",
-                 shape_like, g->inputs[k->sources[v->id]]->name);
+        diagnose(g->context, &place, TUKI0116, NULL, INFER_DEPENDS, shape_like,
+                 g->inputs[k->sources[v->id]]->name);
     else if (v->input >= 0)
         diagnose(g->context, &place, TUKI0119, NULL, "its weights are the model input %s", v->name);
     else
@@ -272,8 +272,10 @@ struct inputs {
     int images;              /* inputs of an 8-bit model that were read so far */
 };
 
-/* The first code that applies to v, with its text; 0 for none. Poisoned ones have theirs. */
-static enum diagnostic_code judge(struct inputs *in, const struct value *v, const char **detail)
+/* The first code that applies to v, with its text, and with advice where the usual one does not
+ * fit; 0 for none. Poisoned ones have theirs. */
+static enum diagnostic_code judge(struct inputs *in, const struct value *v, const char **detail,
+                                  const char **advice)
 {
     struct arena *a = &in->graph->context->arena;
     const struct shape *s = &v->shape;
@@ -309,6 +311,7 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
     }
     if (in->quantised && in->images > 0) {
         *detail = "a second input, which an 8-bit model must not have";
+        *advice = "Export an 8-bit model with one input";
         return TUKI0114;
     }
     if (in->quantised ? s->axes != 4
@@ -324,11 +327,13 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
     if (weight && shape_product(s, 0, s->axes - 1) != 1) {
         *detail = arena_printf(a, "it is read only as weights and has %lld rows %s instead of one",
                                (long long)shape_product(s, 0, s->axes - 1), shape_text(a, s));
+        *advice = "Export the weights as a constant, or as one row";
         return TUKI0114;
     }
     for (int i = 1; i < s->axes; i++)
         if (!s->dim[i]) {
-            *detail = arena_printf(a, "its axis %d has no elements", i);
+            *detail = arena_printf(a, "its axis %d has no elements %s", i, shape_text(a, s));
+            *advice = "Export with a shape that has elements";
             return TUKI0114;
         }
     if (weight || (tokens && s->axes == 1))
@@ -374,13 +379,13 @@ void accept_inputs(struct graph *g)
     for (int i = 0; i < g->input_count; i++) {
         struct value *v = g->inputs[i];
         struct place place = input_place(v);
-        const char *detail = "";
+        const char *detail = "", *advice = NULL;
         enum diagnostic_code code;
 
         if (!v->read && !v->output_count)
             continue;
-        if (!v->poisoned && (code = judge(&in, v, &detail)) != 0) {
-            diagnose(c, &place, code, NULL, "%s", detail);
+        if (!v->poisoned && (code = judge(&in, v, &detail, &advice)) != 0) {
+            diagnose(c, &place, code, advice, "%s", detail);
             v->poisoned = true;
         }
         in.images++;
@@ -495,9 +500,24 @@ static void check_choice(struct node *n, bool quantised)
         report(n, TUKI0128, "a layer reads its result, which may only be a model output");
 }
 
+/* Where all that reads v was reported for being shaped by it (TUKI0116), v is the same fault. */
+static bool was_blamed(const struct value *v)
+{
+    bool blamed = v->reader_count && !v->output_count;
+
+    for (int i = 0; blamed && i < v->reader_count; i++) {
+        const struct node *n = v->readers[i];
+
+        blamed = n->output_count && n->outputs[0] && n->outputs[0]->poisoned;
+        for (int slot = 0; blamed && slot < n->input_count; slot++)
+            blamed = n->inputs[slot] != v || infer_shape_like(n, slot);
+    }
+    return blamed;
+}
+
 static bool is_wanted(const struct value *v)
 {
-    return v && !v->constant && (v->reader_count || v->output_count);
+    return v && !v->constant && (v->reader_count || v->output_count) && !was_blamed(v);
 }
 
 /* Whether v is token ids on their way to Gather. */

@@ -11,20 +11,37 @@ enum {
     NAME_INSIDE = 128, /* bytes of a name, and of what stands before it, that inlined bodies show */
 };
 
-void build_report(struct builder *b, const struct place *place, enum diagnostic_code code,
-                  const char *detail, ...)
+static void report(struct builder *b, const struct place *place, enum diagnostic_code code,
+                   const char *advice, const char *detail, va_list arguments)
 {
     struct strbuf text;
-    va_list arguments;
 
     b->stopped |= (code >= TUKI0101 && code <= TUKI0105) || code == TUKI0107;
     if (++b->reports > MOST_REPORTS)
         return;
     strbuf_init(&text, &b->c->arena);
-    va_start(arguments, detail);
     strbuf_vprintf(&text, detail, arguments);
+    diagnose(b->c, place, code, advice, "%s", text.text);
+}
+
+void build_report(struct builder *b, const struct place *place, enum diagnostic_code code,
+                  const char *detail, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, detail);
+    report(b, place, code, NULL, detail, arguments);
     va_end(arguments);
-    diagnose(b->c, place, code, NULL, "%s", text.text);
+}
+
+void build_advise(struct builder *b, const struct place *place, enum diagnostic_code code,
+                  const char *advice, const char *detail, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, detail);
+    report(b, place, code, advice, detail, arguments);
+    va_end(arguments);
 }
 
 struct place build_place(const struct call *call)
@@ -418,28 +435,69 @@ struct node *build_node(struct builder *b, const struct call *call)
     return n;
 }
 
+static const struct refused {
+    const char *op;
+    enum diagnostic_code code;
+    const char *reason, *advice;
+} refused[] = {
+#define REFUSED(op, code, reason, advice) {#op, TUKI##code, reason, advice},
+#include "daemon/compiler/model/refused.def"
+#undef REFUSED
+    {.op = NULL},
+};
+
+/* The row of op_type; the last, empty one where there is none. */
+static const struct refused *find_refused(const char *op_type)
+{
+    const struct refused *r = refused;
+
+    while (r->op && strcmp(r->op, op_type))
+        r++;
+    return r;
+}
+
+void build_refuse(struct builder *b, const struct call *call)
+{
+    struct place place = build_place(call);
+    const struct refused *r = find_refused(call->op_type);
+
+    build_advise(
+        b, &place, r->op ? r->code : TUKI0110, r->advice, "%s",
+        r->reason ? r->reason
+                  : arena_printf(&b->c->arena, "the operator %s is not supported", call->op_type));
+}
+
 /* Why operator_find() has no row. */
 static void report_operator(struct builder *b, const struct call *call, int64_t opset)
 {
     struct place place = build_place(call);
+    struct arena *a = &b->c->arena;
     const struct operator* other = NULL;
 
     if (*call->domain) {
-        build_report(b, &place, TUKI0111, "%s is an operator of the domain %s", call->op_type,
-                     call->domain);
+        build_advise(b, &place, TUKI0111,
+                     strcmp(call->domain, "com.microsoft")
+                         ? NULL
+                         : "Take the model as it was before ONNX Runtime optimised it, or export "
+                           "with standard ONNX operators",
+                     "%s is an operator of the domain %s", call->op_type, call->domain);
         return;
     }
     for (const struct operator* op = operator_rows(); op->name; op++)
         if (!*op->domain && !strcmp(op->name, call->op_type))
             other = op;
     if (other && other->since > opset)
-        build_report(b, &place, TUKI0110, "%s exists from opset %d on; the model is of opset %lld",
-                     call->op_type, other->since, (long long)opset);
+        build_advise(b, &place, TUKI0110,
+                     arena_printf(a, "Export with opset %d or later, or in a form that avoids it",
+                                  other->since),
+                     "%s exists from opset %d on; the model is of opset %lld", call->op_type,
+                     other->since, (long long)opset);
     else if (other)
-        build_report(b, &place, TUKI0110, "%s exists up to opset %d; the model is of opset %lld",
-                     call->op_type, other->until, (long long)opset);
+        build_advise(b, &place, TUKI0110, find_refused(call->op_type)->advice,
+                     "%s exists up to opset %d; the model is of opset %lld", call->op_type,
+                     other->until, (long long)opset);
     else
-        build_report(b, &place, TUKI0110, "the operator %s is not supported", call->op_type);
+        build_refuse(b, call);
 }
 
 static bool check_arity(struct builder *b, const struct call *call, const struct operator* op)
@@ -470,16 +528,83 @@ static bool check_arity(struct builder *b, const struct call *call, const struct
     return true;
 }
 
+static const char *const type_names[] = {
+    [ATTRIBUTE_FLOAT] = "a float",       [ATTRIBUTE_INT] = "an int",
+    [ATTRIBUTE_STRING] = "a string",     [ATTRIBUTE_TENSOR] = "a tensor",
+    [ATTRIBUTE_GRAPH] = "a graph",       [ATTRIBUTE_FLOATS] = "a list of floats",
+    [ATTRIBUTE_INTS] = "a list of ints", [ATTRIBUTE_STRINGS] = "a list of strings",
+};
+
+static bool is_there(const struct operator_attribute *row, const struct node *n)
+{
+    return row->since <= n->opset && (!row->until || n->opset <= row->until);
+}
+
+/* Whether a has a place in n's operator, whose rows begin at first; of that type. */
+static bool check_attribute(struct builder *b, const struct place *place, const struct node *n,
+                            const struct operator_attribute *first, const struct attribute *a)
+{
+    const struct operator_attribute *row = first, *other = NULL;
+
+    for (; row->op && !strcmp(row->op, n->op_type); row++)
+        if (!strcmp(row->name, a->name)) {
+            if (is_there(row, n))
+                break;
+            other = row;
+        }
+    if (!row->op || strcmp(row->op, n->op_type)) {
+        if (other)
+            build_report(b, place, TUKI0106,
+                         "it has the attribute %s, which %s has %s opset %d; the model is of opset "
+                         "%d",
+                         a->name, n->op_type, other->since > n->opset ? "from" : "up to",
+                         other->since > n->opset ? other->since : other->until, n->opset);
+        else
+            build_report(b, place, TUKI0106, "it has the attribute %s, which %s does not have",
+                         a->name, n->op_type);
+        return false;
+    }
+    if (row->type == a->type)
+        return true;
+    build_report(b, place, TUKI0106, "its attribute %s is %s and has to be %s", a->name,
+                 type_names[a->type], type_names[row->type]);
+    return false;
+}
+
+/* Attributes that operators of the standard domain do not have, have of another type, or need. */
+static bool check_attributes(struct builder *b, const struct place *place, const struct node *n)
+{
+    const struct operator_attribute *first = operator_attributes();
+    bool good = true;
+
+    if (*n->op->domain)
+        return true;
+    while (first->op && strcmp(first->op, n->op_type))
+        first++;
+    for (int i = 0; i < n->attribute_count; i++)
+        good = check_attribute(b, place, n, first, &n->attributes[i]) && good;
+    for (const struct operator_attribute *row = first; row->op && !strcmp(row->op, n->op_type);
+         row++)
+        if (row->required && is_there(row, n) && !node_find(n, row->name)) {
+            build_report(b, place, TUKI0106, "its attribute %s is missing", row->name);
+            good = false;
+        }
+    return good;
+}
+
 static void build_operator(struct builder *b, const struct call *call)
 {
     struct place place = build_place(call);
     struct label domain = domain_label(call->proto->domain);
     int64_t opset = opset_of(call->body, domain);
     struct node *n = build_node(b, call);
+    int before = b->c->diagnostics.count;
+    bool faulty;
 
     n->attributes = build_attributes(b, call->body, &place, call->proto->n_attribute,
                                      call->proto->attribute, &n->attribute_count);
     n->attribute_room = n->attribute_count;
+    faulty = b->c->diagnostics.count > before;
     if (opset < 0)
         build_report(b, &place, TUKI0111, "the model does not import the domain %s of %s",
                      *call->domain ? call->domain : "ai.onnx", call->op_type);
@@ -488,7 +613,7 @@ static void build_operator(struct builder *b, const struct call *call)
     if (opset >= 0 && !n->op)
         report_operator(b, call, opset);
     n->opset = (int)(opset < 0 || opset > INT32_MAX ? 0 : opset);
-    if (n->op && !check_arity(b, call, n->op))
+    if (n->op && (!check_arity(b, call, n->op) || faulty || !check_attributes(b, &place, n)))
         n->op = NULL;
     if (!n->op)
         build_poison(call);

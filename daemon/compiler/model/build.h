@@ -70,6 +70,13 @@ struct call {
 
 void build_report(struct builder *b, const struct place *place, enum diagnostic_code code,
                   const char *detail, ...) __attribute__((format(printf, 4, 5)));
+/* The same with other advice than the code's own (NULL: that). */
+void build_advise(struct builder *b, const struct place *place, enum diagnostic_code code,
+                  const char *advice, const char *detail, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Reports the operator of call, which there is no row of, with what to export instead
+ * (refused.def). */
+void build_refuse(struct builder *b, const struct call *call);
 static inline struct label label_from(ProtobufCBinaryData bytes)
 {
     return (struct label){(const char *)bytes.data, bytes.len};

@@ -244,9 +244,10 @@ void control_refuse_condition(struct builder *b, struct control *k, struct value
         build_report(b, &place, TUKI0112, "its condition %s depends on a shape that is not fixed",
                      condition->name);
     } else if (o.input) {
-        build_report(b, &place, TUKI0110, "its condition is the model input %s; export %s",
-                     o.input->name,
-                     is_if ? "the branch that is wanted" : "with a trip count that is constant");
+        build_advise(b, &place, TUKI0110,
+                     is_if ? "Export the branch that is wanted"
+                           : "Export with a trip count that is constant",
+                     "its condition is the model input %s", o.input->name);
         control_claim(b, condition);
     } else if (o.comparison) {
         place = node_place(o.comparison);

@@ -228,8 +228,11 @@ static bool check_header(struct builder *b, struct scope *imports)
         return false;
     }
     if (m->ir_version < OLDEST_IR || m->ir_version > NEWEST_IR) {
-        build_report(b, NULL, TUKI0103, "it is of IR version %lld; %d to %d are supported",
-                     (long long)m->ir_version, OLDEST_IR, NEWEST_IR);
+        build_advise(b, NULL, TUKI0103,
+                     arena_printf(&b->c->arena, "Export with an IR version from %d to %d",
+                                  OLDEST_IR, NEWEST_IR),
+                     "it is of IR version %lld; %d to %d are supported", (long long)m->ir_version,
+                     OLDEST_IR, NEWEST_IR);
         good = false;
     }
     return build_imports(b, imports, m->n_opset_import, m->opset_import) && good;

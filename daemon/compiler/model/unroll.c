@@ -101,14 +101,14 @@ static bool too_much(struct builder *b, const struct control *k, const struct un
     struct place place = build_place(&k->call);
 
     if (u->most == INT64_MAX)
-        build_report(b, &place, TUKI0110,
+        build_advise(b, &place, TUKI0110, "Export with fewer trips",
                      "after %" PRId64 " trips its condition still holds, and with them the loops "
-                     "of the model unfold to more than %d layers; export with fewer trips",
+                     "of the model unfold to more than %d layers",
                      u->done, MOST_UNROLLED);
     else
-        build_report(b, &place, TUKI0110,
+        build_advise(b, &place, TUKI0110, "Export with fewer trips",
                      "it makes %" PRId64 " trips over %zu layers, with which the loops of the "
-                     "model unfold to more than %d; export with fewer trips",
+                     "model unfold to more than %d",
                      u->most, u->body->n_node, MOST_UNROLLED);
     return false;
 }
@@ -268,8 +268,9 @@ static void report_trip_count(struct builder *b, const struct control *k, const 
         build_report(b, &place, TUKI0112, "its trip count %s depends on a shape that is not fixed",
                      v->name);
     } else {
-        build_report(b, &place, TUKI0110, "its trip count %s is %s; export with a constant one",
-                     v->name, v->producer ? "computed from the model's inputs" : "a model input");
+        build_advise(b, &place, TUKI0110, "Export with a constant trip count",
+                     "its trip count %s is %s", v->name,
+                     v->producer ? "computed from the model's inputs" : "a model input");
         control_claim(b, v);
     }
 }
@@ -580,9 +581,8 @@ static const int64_t *item_lengths(struct builder *b, struct control *k, const s
     const struct tensor *t = s->lengths ? s->lengths->constant : NULL;
 
     if (s->lengths && !t) {
-        build_report(b, &place, TUKI0110,
-                     "its sequence lengths %s are no constants; export with constant ones",
-                     s->lengths->name);
+        build_advise(b, &place, TUKI0110, "Export with constant sequence lengths",
+                     "its sequence lengths %s are no constants", s->lengths->name);
         control_claim(b, s->lengths);
         return NULL;
     }
@@ -705,8 +705,8 @@ static bool scan_batch(struct builder *b, struct control *k, struct unroll *u,
             u->collected[i] = (struct list){0};
         u->most = lengths[n];
         if (!lengths[n] && u->collected_count) {
-            build_report(b, &place, TUKI0110,
-                         "the sequence of item %" PRId64 " is empty; export without such items", n);
+            build_advise(b, &place, TUKI0110, "Export without such items",
+                         "the sequence of item %" PRId64 " is empty", n);
             return false;
         }
         if (!scan_item(b, k, u, s, scanned, first))

@@ -134,12 +134,11 @@ void infer_depends(struct node *n, int slot)
 
     if (source >= 0)
         fault(n, TUKI0116,
-              arena_printf(a, "its %s depends on the model input %s",
-                           name ? name : arena_printf(a, "input %d", slot),
+              arena_printf(a, INFER_DEPENDS, name ? name : arena_printf(a, "input %d", slot),
                            input_name(n->graph, source)));
     else
         fault(n, TUKI0116,
-              arena_printf(a, "its %s is computed when the model runs",
+              arena_printf(a, "it computes its %s when the model runs",
                            name ? name : arena_printf(a, "input %d", slot)));
 }
 
@@ -356,6 +355,13 @@ static void trace_source(struct node *n)
             n->outputs[i]->source = source;
 }
 
+/* How many there are depends on the numbers: no inference, ours or another's, tells their shape. */
+static bool finds_indices(const struct node *n)
+{
+    return is_standard(n, "NonZero") || is_standard(n, "NonMaxSuppression") ||
+           is_standard(n, "Unique");
+}
+
 static void settle(struct node *n)
 {
     struct arena *a = &n->graph->context->arena;
@@ -373,8 +379,11 @@ static void settle(struct node *n)
             if (quiet)
                 v->poisoned = true;
             else if (inputs_complete(n))
-                fault(n, TUKI0113,
-                      arena_printf(a, "the shape of its output %s cannot be inferred", v->name));
+                fault(n, finds_indices(n) ? TUKI0127 : TUKI0113,
+                      finds_indices(n)
+                          ? "it returns integer indices"
+                          : arena_printf(a, "the shape of its output %s cannot be inferred",
+                                         v->name));
         } else if (quiet && v->type != TYPE_FLOAT32) {
             v->poisoned = true;
         }

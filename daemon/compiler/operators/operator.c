@@ -42,3 +42,18 @@ const struct operator* operator_rows(void)
 {
     return rows;
 }
+
+enum { OPTIONAL, REQUIRED };
+
+static const struct operator_attribute attributes[] = {
+#define ATTRIBUTE(op, name, type, required, since, until)                                          \
+    {#op, #name, ATTRIBUTE_##type, required, since, until},
+#include "daemon/compiler/operators/attributes.def"
+#undef ATTRIBUTE
+    {.op = NULL},
+};
+
+const struct operator_attribute *operator_attributes(void)
+{
+    return attributes;
+}

@@ -86,6 +86,16 @@ const struct operator* operator_get(struct context *c, const char *name);
 /* All rows in the table's order, ended by a row without a name. */
 const struct operator* operator_rows(void);
 
+/* One attribute of an operator of the standard domain (attributes.def). */
+struct operator_attribute {
+    const char *op, *name;
+    enum attribute_type type;
+    bool required;
+    int since, until; /* opsets in which it is there; until 0: still */
+};
+/* All rows, those of one operator together, ended by one without an operator. */
+const struct operator_attribute *operator_attributes(void);
+
 /* Reports TUKI0106 for n and poisons its outputs. detail: printf format of a clause. */
 void infer_fault(struct node *n, const char *detail, ...) __attribute__((format(printf, 2, 3)));
 /* Sets type and shape of output i where it is wanted. */
@@ -96,6 +106,8 @@ int infer_axis(struct node *n, const struct shape *s, int64_t axis);
 /* Reports TUKI0116 for n, whose input slot has to be a constant and depends on a model input. For
  * inputs that operators/shapelike.def lists infer_graph() has done so before infer() is called. */
 void infer_depends(struct node *n, int slot);
+/* Its text: of the slot's name and the input's. */
+#define INFER_DEPENDS "it takes its %s from the model input %s"
 /* The same for one node, whose inputs are inferred: for passes that make nodes. */
 void infer_node(struct node *n);
 /* The name of input slot where it is shape-like (operators/shapelike.def); NULL where it is not. */

@@ -160,7 +160,7 @@ static void test_shape_input(void **state)
     output(g, NODE(g, "Relu", "relu",
                    NODE(g, "Reshape", "r", x, NODE(g, "Add", "a", dims, INTS(g, 1)))));
     accept_graph(g);
-    only(j, TUKI0116, "Reshape r: its shape depends on the model input dims");
+    only(j, TUKI0116, "Reshape r: it takes its shape from the model input dims");
     END_JOB(j);
 }
 
