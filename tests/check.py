@@ -33,6 +33,7 @@ def programs(build):
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/golden/client/*.txt"))):
         path = os.path.relpath(path, ROOT)
         yield "golden", path, ["python3", "tests/golden/run.py", os.path.join(build, "onnxgpu"), path]
+    yield "golden", "every diagnostic has a case", ["python3", "tests/golden/covered.py"]
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/lsp/transcripts/*.txt"))):
         path = os.path.relpath(path, ROOT)
         yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
