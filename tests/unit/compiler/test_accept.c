@@ -182,8 +182,8 @@ static void test_shape_inputs(void **state)
     accept_graph(g);
     assert_int_equal(reported(j, TUKI0116), 2);
     assert_int_equal(j->context.diagnostics.count, 2);
-    assert_non_null(strstr(j->context.diagnostics.list[0].message, "Slice s: its starts"));
-    assert_non_null(strstr(j->context.diagnostics.list[1].message, "Tile t: its repeats"));
+    assert_non_null(strstr(j->context.diagnostics.list[0].message, "Slice s: it takes its starts"));
+    assert_non_null(strstr(j->context.diagnostics.list[1].message, "Tile t: it takes its repeats"));
     END_JOB(j);
 }
 

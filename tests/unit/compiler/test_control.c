@@ -369,7 +369,7 @@ static void refuses_loops(void **state)
     put(&g, GRAPH_INPUT, value_info("n", INT64, 0, NULL));
     put(&g, GRAPH_NODE, loop("n,yes,x", "y", body("i,c,v", "Neg v -> w", "c,w")));
     refused(model_of(8, 13, g), TUKI0110,
-            "Loop #0: its trip count n is a model input; export with a constant one");
+            "Loop #0: its trip count n is a model input. Export with a constant trip count");
     g = graph_xy();
     put(&g, GRAPH_INPUT, value_info("n", INT64, 0, NULL));
     put_nodes(&g, "Add n,one -> m");
@@ -378,7 +378,7 @@ static void refuses_loops(void **state)
     g = graph_xy();
     put(&g, GRAPH_INPUT, value_info("go", BOOL, 0, NULL));
     put(&g, GRAPH_NODE, loop("two,go,x", "y", body("i,c,v", "Neg v -> w", "c,w")));
-    refused(model_of(8, 13, g), TUKI0110, "its condition is the model input go; export with a");
+    refused(model_of(8, 13, g), TUKI0110, "its condition is the model input go. Export with a");
     /* Until the values converge: the comparison is what is wrong, and nothing else. */
     g = graph_xy();
     put(&g, GRAPH_NODE,
@@ -535,7 +535,7 @@ static void scans_nothing(void **state)
     put(&g, GRAPH_NODE, with(node("Reshape", "x,three_two", "r"), int_attribute("allowzero", 0)));
     put(&g, GRAPH_INITIALIZER,
         raw_tensor("three_two", INT64, 1, (const int64_t[]){2}, (const int64_t[]){3, 2}, 16));
-    gives(model_of(8, 13, g), "[3, 2] 1 2 3 4 5 6");
+    gives(model_of(8, 14, g), "[3, 2] 1 2 3 4 5 6");
 }
 
 static void refuses_scans(void **state)

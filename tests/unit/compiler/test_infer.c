@@ -46,7 +46,7 @@ static void test_depends(void **state)
     infer_graph(g);
     assert_int_equal(j->context.diagnostics.count, 1);
     assert_int_equal(reported(j, TUKI0116), 1);
-    assert_non_null(strstr(j->context.diagnostics.list[0].message, "Reshape r: its shape"));
+    assert_non_null(strstr(j->context.diagnostics.list[0].message, "Reshape r: it takes its shape"));
     assert_non_null(strstr(j->context.diagnostics.list[0].message, "dims"));
     assert_true(y->poisoned);
     END_JOB(j);

@@ -381,7 +381,7 @@ static void upgrades_once(void **state)
 
 static void reads_attributes(void **state)
 {
-    struct strbuf g = graph_xy(), n = node("Abs", "x", "y"), a;
+    struct strbuf g = graph_xy(), n = node("LSTM", "x,x,x", "y"), a;
     const int64_t ints[] = {-1, INT64_MIN, 7};
     float floats[] = {0.5f, -2};
     struct job *j;
@@ -390,36 +390,36 @@ static void reads_attributes(void **state)
     int count;
 
     (void)state;
-    n = with(n, int_attribute("i", -5));
-    n = with(n, ints_attribute("ints", 3, ints));
+    n = with(n, int_attribute("hidden_size", -5));
     a = message(); /* without a type, as before IR 2 */
-    put_text(&a, 1, "f");
+    put_text(&a, 1, "clip");
     put_float(&a, 2, 1.5f);
     n = with(n, a);
-    a = attribute_of("s", 3);
+    a = attribute_of("direction", 3);
     put_bytes(&a, 4, "a\0b", 3);
     n = with(n, a);
-    a = attribute_of("floats", 6);
+    a = attribute_of("activation_alpha", 6);
     put_bytes(&a, 7, floats, sizeof floats);
     n = with(n, a);
-    a = attribute_of("strings", 8);
+    a = attribute_of("activations", 8);
     put_text(&a, 9, "one");
     put_text(&a, 9, "");
     n = with(n, a);
     put(&g, GRAPH_NODE, n);
+    put(&g, GRAPH_NODE, with(node("Transpose", "x", "t"), ints_attribute("perm", 3, ints)));
     j = load(model_of(8, 13, g));
     read = good(j)->nodes[0];
-    assert_int_equal(node_int(read, "i", 0), -5);
-    assert_true(node_float(read, "f", 0) == 1.5f);
-    assert_int_equal(node_ints(read, "ints", &count)[1], INT64_MIN);
+    assert_int_equal(node_int(read, "hidden_size", 0), -5);
+    assert_true(node_float(read, "clip", 0) == 1.5f);
+    assert_int_equal(node_ints(j->m.graph->nodes[1], "perm", &count)[1], INT64_MIN);
     assert_int_equal(count, 3);
-    found = node_find(read, "s");
+    found = node_find(read, "direction");
     assert_int_equal(found->s.length, 3);
     assert_memory_equal(found->s.bytes, "a\0b", 4);
-    found = node_find(read, "floats");
+    found = node_find(read, "activation_alpha");
     assert_int_equal(found->count, 2);
     assert_true(found->floats[1] == -2);
-    found = node_find(read, "strings");
+    found = node_find(read, "activations");
     assert_int_equal(found->count, 2);
     assert_string_equal(found->strings[0].bytes, "one");
     done(j);
@@ -1038,8 +1038,7 @@ static void inlines_functions(void **state)
 
 static void passes_attributes_to_functions(void **state)
 {
-    struct strbuf g = graph_xy(), f = function_of("F", "a", "b"), n = node("LeakyRelu", "a", "t"),
-                  d;
+    struct strbuf g = graph_xy(), f = function_of("F", "a", "b"), n = node("LRN", "a", "t"), d;
     struct job *j;
     struct graph *graph;
 
@@ -1050,8 +1049,8 @@ static void passes_attributes_to_functions(void **state)
     put_int(&d, 3, 42);
     put(&f, 11, d); /* a default */
     n = with(n, ref_attribute("alpha", 1, "slope"));
-    n = with(n, ref_attribute("way", 2, "way"));
-    n = with(n, ref_attribute("left_out", 2, "never"));
+    n = with(n, ref_attribute("size", 2, "way"));
+    n = with(n, ref_attribute("beta", 1, "never"));
     put(&f, 7, n);
     put(&f, 7, with(node("Elu", "t", "b"), ref_attribute("alpha", 1, "slope")));
     n = in_domain(node("F", "x", "m"), "local");
@@ -1067,10 +1066,10 @@ static void passes_attributes_to_functions(void **state)
     assert_int_equal(graph->node_count, 4);
     assert_true(node_float(graph->nodes[0], "alpha", 0) == 0.25f);
     assert_true(node_float(graph->nodes[1], "alpha", 0) == 0.25f);
-    assert_int_equal(node_int(graph->nodes[0], "way", 0), 42);
-    assert_null(node_find(graph->nodes[0], "left_out"));
+    assert_int_equal(node_int(graph->nodes[0], "size", 0), 42);
+    assert_null(node_find(graph->nodes[0], "beta"));
     assert_null(node_find(graph->nodes[2], "alpha"));
-    assert_int_equal(node_int(graph->nodes[2], "way", 0), 7);
+    assert_int_equal(node_int(graph->nodes[2], "size", 0), 7);
     done(j);
 }
 
