@@ -28,7 +28,7 @@ static bool compare_piece(void *state, const void *bytes, size_t size)
 {
     struct output *o = state;
     const char *at = bytes;
-    char old[1 << 16];
+    char old[1 << 15];
 
     while (size && !o->differs) {
         size_t most = size < sizeof old ? size : sizeof old;

@@ -136,7 +136,8 @@ void arena_free(struct arena *child)
     free(child);
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+/* A block, and how many of its first bytes may not be zero. */
+static void *take_block(struct arena *a, size_t size, size_t *dirty)
 {
     struct arena_chunk *chunk = a->chunks;
     size_t need;
@@ -159,12 +160,21 @@ void *arena_alloc(struct arena *a, size_t size)
         a->chunks = chunk;
     }
     char *block = (char *)chunk->bytes + chunk->used;
-    if (chunk->used < chunk->dirty)
-        memset(block, 0, chunk->dirty - chunk->used < need ? chunk->dirty - chunk->used : need);
+    *dirty = chunk->used < chunk->dirty ? chunk->dirty - chunk->used : 0;
+    if (*dirty > need)
+        *dirty = need;
     chunk->used += need;
     if (chunk->dirty < chunk->used)
         chunk->dirty = chunk->used;
     return block;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    size_t dirty;
+    void *block = take_block(a, size, &dirty);
+
+    return memset(block, 0, dirty);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)
@@ -175,6 +185,16 @@ void *arena_array(struct arena *a, size_t count, size_t size)
         context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu times %zu bytes)", count,
                        size);
     return arena_alloc(a, bytes);
+}
+
+void *arena_room(struct arena *a, size_t count, size_t size)
+{
+    size_t bytes, dirty;
+
+    if (__builtin_mul_overflow(count, size, &bytes))
+        context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu times %zu bytes)", count,
+                       size);
+    return take_block(a, bytes, &dirty);
 }
 
 void *arena_grow(struct arena *a, void *old, size_t count, int *room, size_t size)

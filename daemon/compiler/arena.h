@@ -40,6 +40,8 @@ void arena_free(struct arena *child);
 void *arena_alloc(struct arena *a, size_t size);
 /* count * size bytes with checked multiplication. */
 void *arena_array(struct arena *a, size_t count, size_t size);
+/* The same, but of any content: for what is written whole before it is read. */
+void *arena_room(struct arena *a, size_t count, size_t size);
 char *arena_strdup(struct arena *a, const char *text);
 void *arena_memdup(struct arena *a, const void *bytes, size_t size);
 /* Copies malloced, which is freed in any case. */
@@ -53,6 +55,7 @@ void arena_rewind(struct arena *a, struct arena_mark mark);
 
 #define NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
 #define NEW_ARRAY(arena, count, type) ((type *)arena_array((arena), (size_t)(count), sizeof(type)))
+#define NEW_ROOM(arena, count, type) ((type *)arena_room((arena), (size_t)(count), sizeof(type)))
 
 /* Grows a counted array inside an arena (the old block stays until the arena goes):
  *     item **items; int count, room;  APPEND(arena, items, count, room) = value; */

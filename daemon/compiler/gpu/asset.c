@@ -19,7 +19,7 @@ static int64_t payload_size(const struct weights *w)
 bool asset_payload(struct context *c, const struct weights *w, compile_sink *sink, void *state)
 {
     struct arena *buffer = arena_child(&c->arena);
-    uint16_t *halves = NEW_ARRAY(buffer, PIECE, uint16_t);
+    uint16_t *halves = NEW_ROOM(buffer, PIECE, uint16_t);
     int64_t row = w->columns * 4, at_once = w->parts ? PIECE / row + 1 : w->rows;
     int64_t padding = w->width * w->height * 4 - w->rows * row;
     bool good = true;
@@ -123,12 +123,13 @@ bool asset_write(struct context *c, const char *name, const struct weights *w, c
                  void *state)
 {
     struct arena *scratch = arena_child(&c->arena);
-    struct page *p = NEW(scratch, struct page);
+    struct page *p = NEW_ROOM(scratch, 1, struct page);
     struct strbuf head;
     bool good;
 
     p->sink = sink;
     p->state = state;
+    p->length = 0;
     strbuf_init(&head, scratch);
     print_head(&head, name, w);
     good = page_add(p, head.text, head.length) && asset_payload(c, w, page_add_hex, p) &&

@@ -20,7 +20,7 @@ static void fill_constant(struct context *c, const struct weights *w, int64_t fi
 
     /* The last axis is packed: the rows are the tensor's own. */
     if (w->parts) {
-        float *rows = extent % 4 ? NEW_ARRAY(scratch, count * extent, float) : entries;
+        float *rows = extent % 4 ? NEW_ROOM(scratch, count * extent, float) : entries;
 
         tensor_floats_part(c, t, first * extent, count * extent, rows);
         for (int64_t o = 0; rows != entries && o < count; o++)

@@ -99,7 +99,7 @@ const void *tensor_data(struct context *c, const struct tensor *t, struct arena 
         /* A small one was put into t by evaluate_node() on its way. */
         return t->data ? t->data : tensor_data(c, result, scratch);
     }
-    void *payload = arena_alloc(scratch, t->bytes);
+    void *payload = arena_room(scratch, t->bytes, 1);
     if (t->source && t->bytes)
         read_source(c, t, 0, payload, t->bytes);
     else if (t->bytes)
@@ -323,7 +323,7 @@ static double square_sum(struct context *c, struct tensor *t)
     scratch = arena_child(&c->arena);
     if (tensor_has_parts(t)) {
         enum { PART = 1 << 15 };
-        float *part = NEW_ARRAY(scratch, PART, float);
+        float *part = NEW_ROOM(scratch, PART, float);
 
         for (int64_t at = 0; at < t->count; at += PART) {
             int64_t count = t->count - at < PART ? t->count - at : PART;

@@ -87,7 +87,7 @@ static void fill_convolution(struct context *context, const struct weights *w, i
     int64_t to = from + 4 * count < outputs ? from + 4 * count : outputs;
     int64_t held = w->parts ? from : 0; /* the output channel that numbers begin with */
     if (w->parts) {
-        float *part = NEW_ARRAY(scratch, (to - from) * each, float);
+        float *part = NEW_ROOM(scratch, (to - from) * each, float);
 
         tensor_floats_part(context, filters, from * each, (to - from) * each, part);
         numbers = part;

@@ -64,7 +64,7 @@ static void fill_second(struct context *c, const struct weights *w, int64_t firs
     int64_t bands = (m.columns + 3) / 4, from = 4 * first;
     if (rows) {
         int64_t to = from + 4 * count < m.columns ? from + 4 * count : m.columns;
-        float *part = NEW_ARRAY(scratch, (to - from) * m.sum, float);
+        float *part = NEW_ROOM(scratch, (to - from) * m.sum, float);
 
         tensor_floats_part(c, rows, from * m.sum, (to - from) * m.sum, part);
         numbers = part;
