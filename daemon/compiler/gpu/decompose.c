@@ -452,7 +452,7 @@ static bool deform_conv(struct node *n, struct value **out)
                   *pads = node_ints(n, "pads", &count);
     struct shape s;
 
-    if (!weights->constant || (bias && !bias->constant))
+    if (!weights->constant)
         return false;
     for (int a = 0; a < axes; a++)
         ones[a] = 1;
@@ -476,6 +476,23 @@ static bool deform_conv(struct node *n, struct value **out)
     return true;
 }
 
+/* Weights are tables, and the bias with them; one that is computed is added. */
+static bool computed_bias(struct node *n, struct value **out)
+{
+    struct value *bias = node_input(n, 2);
+    struct node *plain;
+
+    if (!bias || bias->constant)
+        return false;
+    plain = make_node(n, n->op->name, 2, n->inputs);
+    for (int i = 0; i < n->attribute_count; i++)
+        APPEND(&n->graph->context->arena, plain->attributes, plain->attribute_count,
+               plain->attribute_room) = n->attributes[i];
+    out[0] = make_binary(n, "Add", make_inferred(plain),
+                         make_per_channel(n, bias, n->outputs[0]->shape.axes, 1));
+    return true;
+}
+
 static const struct {
     const char *op;
     struct value *(*rewrite)(struct node *n); /* NULL: stays as it is */
@@ -489,6 +506,8 @@ static const struct {
     {"Col2Im", NULL, decompose_col2im},
     {"Compress", NULL, decompose_moved},
     {"Concat", NULL, decompose_many},
+    {"Conv", NULL, computed_bias},
+    {"ConvTranspose", NULL, computed_bias},
     {"CumProd", NULL, decompose_cumulative},
     {"CumSum", NULL, decompose_cumulative},
     {"DFT", NULL, decompose_dft},
@@ -514,7 +533,7 @@ static const struct {
     {"Mean", NULL, decompose_many},
     {"MeanVarianceNormalization", mean_variance_norm, NULL},
     {"Min", NULL, decompose_many},
-    {"OneHot", NULL, decompose_moved},
+    {"OneHot", NULL, decompose_one_hot},
     {"RMSNormalization", NULL, layer_norm},
     {"RNN", NULL, decompose_recurrent},
     {"ReduceL1", reduce_in_turn, NULL},

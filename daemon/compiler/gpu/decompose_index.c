@@ -283,3 +283,40 @@ bool decompose_col2im(struct node *n, struct value **out)
     out[0] = make_inferred(r);
     return true;
 }
+
+/*
+ * OneHot of computed indices, which are cut off towards zero and counted from the end where they
+ * are negative: a comparison with each place along the new axis chooses between the two values.
+ */
+bool decompose_one_hot(struct node *n, struct value **out)
+{
+    struct value *indices = n->inputs[0], *values = n->inputs[2], *whole, *hot = NULL;
+    const struct shape *y = &n->outputs[0]->shape;
+    int axis = shape_axis(y, node_int(n, "axis", -1));
+    struct shape s = *y, line = {.axes = y->axes};
+    float *places;
+
+    if (indices->constant)
+        return decompose_moved(n, out);
+    if (!type_is_float(indices->type) || axis < 0)
+        return false;
+    whole = make_where(n, make_binary(n, "Less", indices, make_number(n, 0)),
+                       make_unary(n, "Ceil", indices), make_unary(n, "Floor", indices));
+    s.dim[axis] = 1;
+    whole = make_reshaped(n, whole, &s);
+    for (int a = 0; a < y->axes; a++)
+        line.dim[a] = a == axis ? y->dim[a] : 1;
+    for (int turn = 0; turn < 2; turn++) {
+        struct value *same;
+
+        places = NEW_ARRAY(&n->graph->context->arena, y->dim[axis], float);
+        for (int64_t i = 0; i < y->dim[axis]; i++)
+            places[i] = (float)(turn ? i - y->dim[axis] : i);
+        same = make_binary(n, "Equal", whole, graph_constant_floats(n->graph, "", &line, places));
+        hot = hot ? make_binary(n, "Or", hot, same) : same;
+    }
+    s = shape_of(1, (const int64_t[]){1});
+    out[0] = make_where(n, hot, make_reshaped(n, make_sliced(n, values, 0, 1, 2), &s),
+                        make_reshaped(n, make_sliced(n, values, 0, 0, 1), &s));
+    return true;
+}

@@ -75,6 +75,30 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b ? common_divisor(b, a % b) : a;
 }
 
+/* With a window that is computed: frames, times it, and their transform. */
+static bool windowed(struct node *n, int64_t step, int64_t frame, struct value **out)
+{
+    struct context *c = n->graph->context;
+    struct value *x = n->inputs[0], *window = n->inputs[2], *y = n->outputs[0];
+    int64_t frames = y->shape.dim[1], parts = x->shape.axes == 3 ? x->shape.dim[2] : 1;
+    int64_t *places = NEW_ARRAY(&c->arena, frames * frame, int64_t);
+    struct shape s = shape_of(3, (const int64_t[]){x->shape.dim[0], x->shape.dim[1], parts});
+    struct shape each = shape_of(4, (const int64_t[]){s.dim[0], frames, frame, parts});
+
+    window = make_padded(n, window, 0, 0, frame - shape_count(&window->shape), 0);
+    for (int64_t i = 0; i < frames * frame; i++)
+        places[i] = i / frame * step + i % frame;
+    x = make_gathered(n, make_reshaped(n, x, &s), 1, frames * frame, places);
+    s = shape_of(2, (const int64_t[]){frame, 1});
+    struct value *inputs[] = {
+        make_binary(n, "Mul", make_reshaped(n, x, &each), make_reshaped(n, window, &s)), NULL,
+        graph_constant_ints(n->graph, "", 1, (const int64_t[]){2})};
+    struct node *transform = make_node(n, "DFT", 3, inputs);
+    node_set_int(transform, "onesided", node_int(n, "onesided", 1));
+    out[0] = make_inferred(transform);
+    return true;
+}
+
 /*
  * A convolution along the signal, one filter a bin and part. What steps and frames have in common
  * is its channels: with frames of 400 every 160, 80 samples are one place of 80 channels, and a
@@ -91,9 +115,11 @@ bool decompose_stft(struct node *n, struct value **out)
             channels;
     int64_t bins = y->shape.dim[2] * 2;
 
-    if (!step || (window && !window->constant) || (node_input(n, 3) && !length))
+    if (!step || (node_input(n, 3) && !length))
         return false;
     frame = length ? length[0] : window ? window->shape.dim[0] : samples;
+    if (window && !window->constant)
+        return windowed(n, step[0], frame, out);
     if (frame * parts > 8192 || frame * parts * bins > LARGEST_MATRIX)
         return false;
     /* What the transform makes of each unit frame: [frame * parts, 1, bins, 2]. */

@@ -561,6 +561,70 @@ static const struct row attention[] = {
      "x[1,3,16]; c[10,2]; c[10,2]; i[1,3] 4 0 9"},
 };
 
+/* What is mostly a constant, computed. */
+static const struct row computed[] = {
+    {"Conv", "pads=[1,1,1,1]", "x[1,3,6,5]; c[5,3,3,3]; x[5]"},
+    {"Conv", "group=3", "x[1,3,6,5]; c[6,1,3,3]; x[6]"},
+    {"ConvTranspose", "strides=[2,2]", "x[1,5,4,5]; c[5,6,3,3]; x[6]"},
+    {"DeformConv", "", "x[1,4,4,5]; c[5,4,2,2]; x[1,8,3,4]; x[5]; u[1,4,3,4]"},
+    {"Gemm", "beta=0.5", "x[1,6]; c[6,5]; x[5]"},
+    {"Gemm", "transA=1;alpha=2.0", "c[6,1]; c[6,5]; x[1,5]"},
+    {"BatchNormalization", "", "x[1,6,7]; x[6]; x[6]; x[6]; p[6]"},
+    {"GroupNormalization", "num_groups=2", "x[1,6,3,4]; x[6]; x[6]"},
+    {"InstanceNormalization", "", "x[1,6,3,4]; x[6]; x[6]"},
+    {"LayerNormalization", "", "x[1,6,10]; x[10]; x[10]"},
+    {"LayerNormalization", "axis=-1", "x[1,6,10]; x[1,1,10]; c[10]"},
+    {"RMSNormalization", "", "x[1,6,10]; x[10]"},
+    {"PRelu", "", "x[1,6,3,3]; x[1,3,3]"},
+    {"Pad", "", "x[1,3,4]; i[6] 0 1 0 0 2 1; x[]"},
+    {"Where", "", "m[1,3,5]; f[] 0; x[1]"},
+    {"LSTM", "hidden_size=3",
+     "s[4,1,2]; x[1,12,2]; x[1,12,3]; x[1,24]; -; x[1,1,3]; x[1,1,3]; x[1,9]"},
+    {"GRU", "hidden_size=3;linear_before_reset=1",
+     "s[4,1,2]; x[1,9,2]; x[1,9,3]; x[1,18]; -; x[1,1,3]"},
+    {"RNN", "hidden_size=3", "s[4,1,2]; x[1,3,2]; x[1,3,3]; x[1,6]; -; x[1,1,3]"},
+    {"OneHot", "", "u[1,5]; i[] 3; x[2]"},
+    {"OneHot", "axis=-2", "x[1,2,4]; i[] 3; f[2] 0.5 -1"},
+    {"OneHot", "axis=0", "x[1,4]; i[] 2; x[2]"},
+    {"GatherElements", "axis=1", "x[1,3,4]; i[1,2,4] 0 1 2 0 -1 0 1 2"},
+    {"ScatterElements", "axis=1;reduction='add'", "c[1,3,4]; i[1,2,4] 0 1 2 0 -1 0 1 2; x[1,2,4]"},
+    {"ScatterND", "reduction='mul'", "c[4,3]; i[1,1] 3; x[1,3]"},
+    {"Einsum", "equation='bij,jk,bk->bi'", "x[1,3,4]; c[4,5]; x[1,5]"},
+    {"MatMul", "", "c[5,6]; x[6]"},
+    {"Det", "", "x[1,2,4,4]"},
+    {"RoiAlign", "output_height=2;output_width=2;sampling_ratio=2", "x[1,5,6,7]; p[1,4]; i[1] 0"},
+    {"RoiAlign", "output_height=2;output_width=2;mode='max'", "x[1,5,6,7]; p[1,4]; i[1] 0"},
+    {"GridSample", "", "c[1,3,4,5]; u[1,3,4,2]"},
+    {"AffineGrid", "", "x[1,3,4]; i[5] 1 1 2 3 2"},
+    {"TensorScatter", "axis=1", "c[1,4,3]; x[1,2,3]; i[1] 1"},
+    {"CumSum", "exclusive=1;reverse=1", "x[1,7,3]; i[] 1"},
+    {"CumProd", "exclusive=1;reverse=1", "x[1,7,3]; i[] 1"},
+    {"MaxUnpool", "kernel_shape=[2,2];strides=[2,2]", "x[1,1,2,2]; i[1,1,2,2] 5 7 13 15"},
+    {"Compress", "", "x[1,2,3]; b[4] 0 1 1 0"},
+    {"LpNormalization", "p=1;axis=1", "x[1,6,3]"},
+    {"LpPool", "p=3;kernel_shape=[2,2];ceil_mode=1;dilations=[2,1];strides=[2,2]", "x[1,3,6,5]"},
+    {"AveragePool",
+     "kernel_shape=[3,2];ceil_mode=1;dilations=[1,2];strides=[2,2];pads=[1,0,1,1];count_include_"
+     "pad=1",
+     "x[1,3,6,5]"},
+    {"MaxPool",
+     "kernel_shape=[3,2];ceil_mode=1;dilations=[2,1];strides=[2,3];pads=[1,0,1,1];storage_order=1",
+     "x[1,3,6,5]"},
+    {"Swish", "", "x[1,5]"},
+    {"Hardmax", "axis=0", "x[1,4]"},
+    {"Softmax", "axis=0", "x[1,3,4]"},
+    {"Shrink", "", "x[1,5]"},
+    {"IsInf", "detect_negative=0", "x[1,5]"},
+    {"Trilu", "upper=0", "x[1,4,4]; i[] -1"},
+    {"Mod", "fmod=1", "x[1,9]; p[1,9]"},
+    {"Clip", "", "x[1,9]; x[]; x[]"},
+    {"STFT", "", "x[1,16,1]; i[] 4; x[8]; i[] 8"},
+    {"STFT", "onesided=0", "x[1,16]; i[] 3; x[6]"},
+    {"STFT", "", "x[1,16]; i[] 3; x[6]; i[] 8"},
+    {"DFT", "inverse=1", "x[1,5,2]; i[] 8; i[] 1"},
+    {"Dropout", "", "x[1,3,4]; f[] 0.5; b[] 0"},
+};
+
 static const struct row recurrent[] = {
     {"RNN:2", "hidden_size=3", "s[4,1,5]; c[1,3,5]; c[1,3,3]"},
     {"RNN:2", "hidden_size=3;direction='reverse'", "s[4,1,5]; c[1,3,5]; c[1,3,3]; c[1,6]"},
@@ -686,6 +750,7 @@ ROWS(reductions)
 ROWS(views)
 ROWS(resampling)
 ROWS(attention)
+ROWS(computed)
 ROWS(recurrent)
 ROWS(signals)
 ROWS(batches)
@@ -751,14 +816,23 @@ static void leaves_no_operator_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_unary),        cmocka_unit_test(check_several),
-        cmocka_unit_test(check_convolutions), cmocka_unit_test(check_products),
-        cmocka_unit_test(check_pools),        cmocka_unit_test(check_norms),
-        cmocka_unit_test(check_reductions),   cmocka_unit_test(check_views),
-        cmocka_unit_test(check_resampling),   cmocka_unit_test(check_attention),
-        cmocka_unit_test(check_recurrent),    cmocka_unit_test(check_signals),
-        cmocka_unit_test(check_batches),      cmocka_unit_test(check_large),
-        cmocka_unit_test(check_two_tables),   cmocka_unit_test(leaves_no_operator_out),
+        cmocka_unit_test(check_unary),
+        cmocka_unit_test(check_several),
+        cmocka_unit_test(check_convolutions),
+        cmocka_unit_test(check_products),
+        cmocka_unit_test(check_pools),
+        cmocka_unit_test(check_norms),
+        cmocka_unit_test(check_reductions),
+        cmocka_unit_test(check_views),
+        cmocka_unit_test(check_resampling),
+        cmocka_unit_test(check_attention),
+        cmocka_unit_test(check_computed),
+        cmocka_unit_test(check_recurrent),
+        cmocka_unit_test(check_signals),
+        cmocka_unit_test(check_batches),
+        cmocka_unit_test(check_large),
+        cmocka_unit_test(check_two_tables),
+        cmocka_unit_test(leaves_no_operator_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
