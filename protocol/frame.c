@@ -1,6 +1,7 @@
 #include "protocol/frame.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -232,4 +233,16 @@ int frame_write(struct buffer *out, const char *body, size_t length)
         return rc;
     buffer_printf(out, "Content-Length: %zu\r\n\r\n", length);
     return buffer_append(out, body, length);
+}
+
+int frame_message(struct message *body)
+{
+    size_t length = message_length(body);
+    char header[64];
+
+    if (length > FRAME_BODY_LIMIT)
+        return -EMSGSIZE;
+    return message_prepend(
+        body, header,
+        (size_t)snprintf(header, sizeof(header), "Content-Length: %zu\r\n\r\n", length));
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "protocol/buffer.h"
+#include "protocol/message.h"
 
 /*
  * The framing of LSP 3.17 ("Base Protocol"): header lines that end in CRLF, an empty line, then as
@@ -73,5 +74,8 @@ const char *frame_error_text(int error);
 /* Appends one message, header and body. 0, -ENOMEM, or -EMSGSIZE beyond FRAME_BODY_LIMIT (nothing
  * is appended then). */
 int frame_write(struct buffer *out, const char *body, size_t length);
+/* Puts the header before a message that is a body so far. As frame_write; after an error the
+ * message is as it was. */
+int frame_message(struct message *body);
 
 #endif

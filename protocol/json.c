@@ -18,6 +18,7 @@
  *
  *   strings     type cJSON_String, valuestring the bytes (perhaps with zeros), valueint their
  * number numbers     type cJSON_Raw, valuestring their text spliced     type cJSON_Raw, valueint 1
+ *   shared      the same with cJSON_IsReference, valuestring the struct shared
  *   containers  valueint 1 where something could not be set
  *   strings and numbers that were parsed: valuedouble their offset in the text, else below 0
  *
@@ -702,6 +703,19 @@ struct json *json_new_raw(const char *text, size_t length)
     return built(item);
 }
 
+struct json *json_new_shared(struct shared *text)
+{
+    cJSON *item = text ? cJSON_CreateNull() : NULL;
+
+    if (item) {
+        item->type = cJSON_Raw | cJSON_IsReference;
+        item->valuestring = (char *)text;
+        item->valueint = 1;
+        item->valuedouble = -1;
+    }
+    return built(item);
+}
+
 static void attach(struct json *container, char *name, struct json *value)
 {
     if (!container || json_failed(container) || !value || json_failed(value)) {
@@ -801,9 +815,27 @@ static void print_text(struct buffer *out, const char *text, size_t length)
     buffer_append_byte(out, '"');
 }
 
-/* False where the tree is marked as incomplete. */
-static bool print_value(struct buffer *out, const struct json *value)
+/* Where a tree is printed to. */
+struct printer {
+    struct buffer *out;
+    struct message *message; /* that out belongs to; NULL: shared texts are copied */
+};
+
+static void print_shared(struct printer *printer, struct shared *text)
 {
+    size_t length;
+    const char *bytes = shared_bytes(text, &length);
+
+    if (printer->message)
+        message_append_shared(printer->message, text);
+    else
+        buffer_append(printer->out, bytes, length);
+}
+
+/* False where the tree is marked as incomplete. */
+static bool print_value(struct printer *printer, const struct json *value)
+{
+    struct buffer *out = printer->out;
     const cJSON *item = node(value);
     bool object = is_type(value, cJSON_Object);
 
@@ -815,7 +847,10 @@ static bool print_value(struct buffer *out, const struct json *value)
         buffer_append_text(out, "false");
         return true;
     case cJSON_Raw:
-        buffer_append_text(out, item->valuestring);
+        if (item->type & cJSON_IsReference)
+            print_shared(printer, (struct shared *)(void *)item->valuestring);
+        else
+            buffer_append_text(out, item->valuestring);
         return true;
     case cJSON_String:
         print_text(out, item->valuestring, (size_t)item->valueint);
@@ -838,23 +873,40 @@ static bool print_value(struct buffer *out, const struct json *value)
             print_text(out, json_name(child), strlen(json_name(child)));
             buffer_append_byte(out, ':');
         }
-        if (!print_value(out, child))
+        if (!print_value(printer, child))
             return false;
     }
     buffer_append_byte(out, object ? '}' : ']');
     return true;
 }
 
-int json_print(struct buffer *out, const struct json *value)
+static int print(struct printer *printer, const struct json *value)
 {
-    size_t start = out->length;
+    struct buffer *out = printer->out;
+    size_t start = out->length, cuts = printer->message ? printer->message->cut_count : 0;
 
-    if (value && !json_failed(value) && print_value(out, value) && !out->failed)
+    if (value && !json_failed(value) && print_value(printer, value) && !out->failed)
         return 0;
     out->length = start;
     if (out->data)
         out->data[start] = '\0';
+    while (printer->message && printer->message->cut_count > cuts)
+        shared_drop(printer->message->cuts[--printer->message->cut_count].text);
     return -ENOMEM;
+}
+
+int json_print(struct buffer *out, const struct json *value)
+{
+    struct printer printer = {.out = out};
+
+    return print(&printer, value);
+}
+
+int json_write(struct message *out, const struct json *value)
+{
+    struct printer printer = {.out = &out->bytes, .message = out};
+
+    return print(&printer, value);
 }
 
 struct json *json_copy(const struct json *value)

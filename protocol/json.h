@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "protocol/buffer.h"
+#include "protocol/message.h"
 
 /*
  * JSON (RFC 8259), strictly: the whole text is one value with nothing after it, valid UTF-8 without
@@ -119,6 +120,9 @@ struct json *json_new_real(double value);       /* shortest that reads back; els
 struct json *json_new_string(const char *text); /* NULL text gives null */
 struct json *json_new_text(const char *text, size_t length);
 struct json *json_new_raw(const char *text, size_t length); /* JSON text, spliced in as it is */
+/* JSON text too, but neither copied nor held by the tree: somebody holds it while the tree lives.
+ */
+struct json *json_new_shared(struct shared *text);
 
 void json_set(struct json *object, const char *name, struct json *value);
 void json_set_null(struct json *object, const char *name);
@@ -134,6 +138,8 @@ void json_append_string(struct json *array, const char *text);
 /* Appends the text of a tree, without spaces. Equal trees print equal bytes. 0 or -ENOMEM, also for
  * a NULL, failed or marked tree; nothing is appended then. */
 int json_print(struct buffer *out, const struct json *value);
+/* The same to a message, which then holds the long shared texts instead of a copy. */
+int json_write(struct message *out, const struct json *value);
 
 /* An own copy of a tree, parsed or built, by the rules for building (json_raw does not know the
  * copy); of NULL, NULL. */

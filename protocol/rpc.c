@@ -1,6 +1,9 @@
 #include "protocol/rpc.h"
 
+#include "protocol/frame.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -223,13 +226,18 @@ int rpc_write_notification(struct buffer *out, const char *method, struct json *
     return print_body(out, body);
 }
 
-int rpc_write_result(struct buffer *out, const char *id, struct json *result)
+static struct json *result_body(const char *id, struct json *result)
 {
     struct json *body = new_body();
 
     json_set_raw(body, "id", id, strlen(id));
     json_set(body, "result", result ? result : json_new_null());
-    return print_body(out, body);
+    return body;
+}
+
+int rpc_write_result(struct buffer *out, const char *id, struct json *result)
+{
+    return print_body(out, result_body(id, result));
 }
 
 int rpc_write_error(struct buffer *out, const char *id, int code, const char *message,
@@ -374,14 +382,31 @@ static int close_request(struct rpc_registry *registry, uint64_t ticket,
     return 0;
 }
 
+/* The result, or the error that says why it cannot be sent. */
+static int write_answer(struct message *out, const char *id, struct json *result)
+{
+    struct json *body = result_body(id, result);
+    int rc = json_write(out, body);
+    size_t length = message_length(out);
+    char text[120];
+
+    json_free(body);
+    if (rc < 0 || length <= FRAME_BODY_LIMIT)
+        return rc;
+    message_release(out);
+    snprintf(text, sizeof(text), "the answer has %zu bytes; a message holds at most %zu MiB",
+             length, FRAME_BODY_LIMIT >> 20);
+    return rpc_write_error(&out->bytes, id, RPC_REQUEST_FAILED, text, NULL);
+}
+
 int rpc_registry_answer_result(struct rpc_registry *registry, uint64_t ticket, struct json *result,
-                               struct buffer *out)
+                               struct message *out)
 {
     struct rpc_pending *pending = NULL;
     int rc = close_request(registry, ticket, &pending);
 
     if (rc == 0)
-        rc = rpc_write_result(out, pending->id, result);
+        rc = write_answer(out, pending->id, result);
     else
         json_free(result);
     pending_free(pending);
@@ -389,13 +414,13 @@ int rpc_registry_answer_result(struct rpc_registry *registry, uint64_t ticket, s
 }
 
 int rpc_registry_answer_error(struct rpc_registry *registry, uint64_t ticket, int code,
-                              const char *message, struct json *data, struct buffer *out)
+                              const char *text, struct json *data, struct message *out)
 {
     struct rpc_pending *pending = NULL;
     int rc = close_request(registry, ticket, &pending);
 
     if (rc == 0)
-        rc = rpc_write_error(out, pending->id, code, message, data);
+        rc = rpc_write_error(&out->bytes, pending->id, code, text, data);
     else
         json_free(data);
     pending_free(pending);

@@ -124,14 +124,15 @@ size_t rpc_registry_count(const struct rpc_registry *registry);
 struct rpc_pending *rpc_registry_at(const struct rpc_registry *registry, size_t index);
 
 /*
- * Answers a request and closes it: appends the body to `out`, takes result or data. 0; -EALREADY
- * where that ticket was answered before, -ENOENT where it was never given (both are broken
- * invariants of the caller, and nothing is appended); -ENOMEM: the request is closed, and since no
- * answer could be made, the connection has to end.
+ * Answers a request and closes it: puts the body into `out`, which is empty, and takes result or
+ * data. A result that is longer than a frame may be (frame.h) becomes the error REQUEST_FAILED,
+ * which says so. 0; -EALREADY where that ticket was answered before, -ENOENT where it was never
+ * given (both are broken invariants of the caller, and out stays empty); -ENOMEM: the request is
+ * closed, and since no answer could be made, the connection has to end.
  */
 int rpc_registry_answer_result(struct rpc_registry *registry, uint64_t ticket, struct json *result,
-                               struct buffer *out);
+                               struct message *out);
 int rpc_registry_answer_error(struct rpc_registry *registry, uint64_t ticket, int code,
-                              const char *message, struct json *data, struct buffer *out);
+                              const char *text, struct json *data, struct message *out);
 
 #endif

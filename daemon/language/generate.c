@@ -68,7 +68,7 @@ static void answer(struct question *question, const char *known, const struct sc
         struct json *source = json_new_object();
 
         json_set_string(source, "hintName", outcome->file_name);
-        json_set_raw(source, "text", outcome->text_json, outcome->text_json_length);
+        json_set(source, "text", json_new_shared(outcome->text_json));
         json_append(sources, source);
         folder = path_folder(script->path);
         for (size_t i = 0; i < outcome->asset_count; i++) {

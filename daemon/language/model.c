@@ -18,7 +18,7 @@ struct model_work {
     struct answer answer;
     char *path;
     model_result *make;
-    struct buffer text; /* of the result */
+    struct shared *text; /* of the result; NULL: why */
     char *why;
 };
 
@@ -27,6 +27,7 @@ static bool attempt(struct model_work *work, const struct script *script)
     struct snapshot snapshot;
     struct compile *compile;
     struct json *result = NULL;
+    struct buffer text = BUFFER_EMPTY;
     const char *why = "out of memory";
     bool settled = true;
 
@@ -44,9 +45,11 @@ static bool attempt(struct model_work *work, const struct script *script)
         if (!settled)
             why = "the model is being written";
     }
-    buffer_release(&work->text);
+    shared_drop(work->text);
     free(work->why);
-    work->why = result && settled && json_print(&work->text, result) == 0 ? NULL : memory_text(why);
+    work->text = result && settled && json_print(&text, result) == 0 ? shared_new(&text) : NULL;
+    work->why = work->text ? NULL : memory_text(why);
+    buffer_release(&text);
     json_free(result);
     compile_free(compile);
     snapshot_release(&snapshot);
@@ -69,12 +72,12 @@ static void model_done(struct job *job)
 {
     struct model_work *work = (struct model_work *)job;
 
-    if (work->text.length)
-        answer_result(work->server, work->answer, json_new_raw(work->text.data, work->text.length));
+    if (work->text)
+        answer_result(work->server, work->answer, json_new_shared(work->text));
     else
         answer_error(work->server, work->answer, RPC_REQUEST_FAILED, "%s",
                      work->why ? work->why : "out of memory");
-    buffer_release(&work->text);
+    shared_drop(work->text);
     free(work->why);
     free(work->path);
     free(work);

@@ -12,7 +12,7 @@
 struct piece {
     struct channel *channel;
     struct piece *next;
-    char *bytes;
+    struct message message;
     size_t length, written; /* written: files only */
     uv_write_t write;
     uv_fs_t file;
@@ -35,7 +35,7 @@ struct channel {
     char *block;
     uv_fs_t reading;
     bool reading_file;
-    struct piece *first, **last; /* files: written one after the other */
+    struct piece *first, **last; /* written one after the other; the first is under way */
     size_t queued, pieces;
     bool ended, broken, closing, closed_handles;
     int handles;
@@ -172,14 +172,35 @@ int channel_start(struct channel *channel)
 
 /* --- writing -------------------------------------------------------------------------------- */
 
+static void piece_free(struct piece *piece)
+{
+    message_release(&piece->message);
+    free(piece);
+}
+
+static void add_piece(struct channel *channel, struct piece *piece)
+{
+    *channel->last = piece;
+    channel->last = &piece->next;
+    channel->queued += piece->length;
+    channel->pieces++;
+}
+
+static void take_first(struct channel *channel)
+{
+    channel->first = channel->first->next;
+    if (!channel->first)
+        channel->last = &channel->first;
+}
+
+/* Of a piece that was taken out. */
 static void piece_done(struct piece *piece, int status)
 {
     struct channel *channel = piece->channel;
 
     channel->queued -= piece->length;
     channel->pieces--;
-    free(piece->bytes);
-    free(piece);
+    piece_free(piece);
     if (status < 0)
         channel->broken = true;
     if (channel->closing)
@@ -188,26 +209,47 @@ static void piece_done(struct piece *piece, int status)
         end_input(channel, status);
 }
 
+/* libuv writes, and gives up, in order. */
 static void stream_written(uv_write_t *request, int status)
 {
-    piece_done(request->data, status);
+    struct piece *piece = request->data;
+
+    take_first(piece->channel);
+    piece_done(piece, status);
+}
+
+/* Of a file: those behind the first, for which no write was begun. */
+static void drop_waiting(struct channel *channel)
+{
+    struct piece *waiting = channel->first->next;
+
+    channel->first->next = NULL;
+    channel->last = &channel->first->next;
+    while (waiting) {
+        struct piece *piece = waiting;
+
+        waiting = piece->next;
+        channel->queued -= piece->length;
+        channel->pieces--;
+        piece_free(piece);
+    }
+}
+
+/* What is left of a piece, as libuv wants it; to be freed. */
+static uv_buf_t *buffers_of(const struct piece *piece, unsigned *count)
+{
+    size_t room = 2 * piece->message.cut_count + 1;
+    struct message_run *runs = memory_new(room * sizeof *runs);
+    uv_buf_t *buffers = memory_new(room * sizeof *buffers);
+
+    *count = (unsigned)message_runs(&piece->message, piece->written, runs, room);
+    for (unsigned i = 0; i < *count; i++)
+        buffers[i] = uv_buf_init((char *)(uintptr_t)runs[i].bytes, (unsigned)runs[i].length);
+    free(runs);
+    return buffers;
 }
 
 static void write_file(struct channel *channel);
-
-/* Of a file: those that no write was begun for. */
-static void drop_pieces(struct channel *channel)
-{
-    while (channel->first) {
-        struct piece *piece = channel->first;
-
-        channel->first = piece->next;
-        channel->queued -= piece->length;
-        channel->pieces--;
-        free(piece->bytes);
-        free(piece);
-    }
-}
 
 static void file_written(uv_fs_t *request)
 {
@@ -222,12 +264,10 @@ static void file_written(uv_fs_t *request)
         write_file(channel);
         return;
     }
-    channel->first = piece->next;
     if (put <= 0)
-        drop_pieces(channel);
-    if (!channel->first)
-        channel->last = &channel->first;
-    else
+        drop_waiting(channel);
+    take_first(channel);
+    if (channel->first)
         write_file(channel);
     piece_done(piece, put <= 0 ? -EIO : 0);
 }
@@ -235,48 +275,49 @@ static void file_written(uv_fs_t *request)
 static void write_file(struct channel *channel)
 {
     struct piece *piece = channel->first;
-    size_t left = piece->length - piece->written;
-    uv_buf_t buffer = uv_buf_init(piece->bytes + piece->written, (unsigned)left);
+    unsigned count;
+    uv_buf_t *buffers = buffers_of(piece, &count);
 
     piece->file.data = piece;
-    uv_fs_write(channel->loop, &piece->file, channel->output, &buffer, 1, -1, file_written);
+    uv_fs_write(channel->loop, &piece->file, channel->output, buffers, count, -1, file_written);
+    free(buffers);
 }
 
-bool channel_send(struct channel *channel, char *bytes, size_t length)
+bool channel_send(struct channel *channel, struct message *message)
 {
+    size_t length = message_length(message);
+    size_t waiting = channel->first ? channel->queued - channel->first->length : 0;
     struct piece *piece;
-    uv_buf_t buffer;
+    uv_buf_t *buffers;
+    unsigned count;
+    int rc;
 
-    /* One message may be larger than the limit; a second one behind it may not wait. */
-    if (channel->broken || channel->closing || channel->queued > CHANNEL_QUEUE_LIMIT) {
-        free(bytes);
+    if (channel->broken || channel->closing ||
+        (waiting && (length > CHANNEL_QUEUE_LIMIT || waiting > CHANNEL_QUEUE_LIMIT - length))) {
+        message_release(message);
         return false;
     }
     piece = memory_new(sizeof *piece);
     piece->channel = channel;
-    piece->bytes = bytes;
+    piece->message = *message;
     piece->length = length;
-    channel->queued += length;
-    channel->pieces++;
+    *message = (struct message)MESSAGE_EMPTY;
     if (channel->output >= 0) {
-        bool idle = !channel->first;
-
-        *channel->last = piece;
-        channel->last = &piece->next;
-        if (idle)
+        add_piece(channel, piece);
+        if (channel->first == piece)
             write_file(channel);
         return true;
     }
     piece->write.data = piece;
-    buffer = uv_buf_init(bytes, (unsigned)length);
-    if (uv_write(&piece->write, out_stream(channel), &buffer, 1, stream_written) < 0) {
-        channel->queued -= length;
-        channel->pieces--;
+    buffers = buffers_of(piece, &count);
+    rc = uv_write(&piece->write, out_stream(channel), buffers, count, stream_written);
+    free(buffers);
+    if (rc < 0) {
         channel->broken = true;
-        free(piece->bytes);
-        free(piece);
+        piece_free(piece);
         return false;
     }
+    add_piece(channel, piece);
     return true;
 }
 

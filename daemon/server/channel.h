@@ -7,7 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What may wait to be written to a client before it counts as stuck. */
+#include "protocol/message.h"
+
+/*
+ * The bound of a connection's output queue, in bytes; a client behind which more would wait counts
+ * as stuck. The queue is what waits: the message that is being written counts for nothing, nor does
+ * a single one behind it that is larger than the bound by itself. For answers may be larger (a
+ * frame holds 64 MiB) and must not be dropped, so a bound on all bytes would end a client that
+ * reads, for having asked for one. What is held is thus at most two messages, or one and 16 MiB.
+ */
 #define CHANNEL_QUEUE_LIMIT ((size_t)16 * 1024 * 1024)
 
 struct uv_loop_s;
@@ -29,8 +37,9 @@ struct channel_events {
 struct channel *channel_new(struct uv_loop_s *loop, int input, int output,
                             const struct channel_events *events, int *error);
 int channel_start(struct channel *channel);
-/* Takes malloc'ed bytes. False: they were not queued, because the client is stuck or gone. */
-bool channel_send(struct channel *channel, char *bytes, size_t length);
+/* Takes the message. False: it was not queued, because the client is stuck or gone. */
+bool channel_send(struct channel *channel, struct message *message);
+/* All bytes that are not written yet. */
 size_t channel_queued(const struct channel *channel);
 /* Stops reading; sends what waits where that can be done within a second, then closes. May be
  * called twice. */

@@ -41,7 +41,7 @@ void outcome_free(struct outcome *outcome)
     free(outcome->contents);
     free(outcome->why);
     free(outcome->file_name);
-    free(outcome->text_json);
+    shared_drop(outcome->text_json);
     outcome_drop_compile(outcome);
     snapshot_release(&outcome->snapshot);
     free(outcome);
@@ -100,8 +100,11 @@ static bool take_text(struct outcome *outcome, struct compile *compile)
     int rc = json_print(&out, string);
 
     json_free(string);
-    outcome->text_json = buffer_take(&out, &outcome->text_json_length);
-    return rc == 0 && outcome->text_json;
+    if (rc < 0)
+        buffer_release(&out);
+    else
+        outcome->text_json = shared_new(&out);
+    return outcome->text_json != NULL;
 }
 
 static void take_assets(struct outcome *outcome, struct compile *compile)
@@ -120,6 +123,8 @@ static void take_assets(struct outcome *outcome, struct compile *compile)
 static void take_fingerprint(struct outcome *outcome)
 {
     struct hasher hasher;
+    size_t length = 0;
+    const char *text = outcome->text_json ? shared_bytes(outcome->text_json, &length) : "";
 
     hasher_init(&hasher);
     hasher_add_text(&hasher, COMPILER_VERSION);
@@ -134,8 +139,7 @@ static void take_fingerprint(struct outcome *outcome)
         hasher_add_text(&hasher, diagnostic->message);
     }
     hasher_add_text(&hasher, outcome->file_name ? outcome->file_name : "");
-    hasher_add_bytes(&hasher, outcome->text_json ? outcome->text_json : "",
-                     outcome->text_json_length);
+    hasher_add_bytes(&hasher, text, length);
     for (size_t i = 0; i < outcome->asset_count; i++) {
         hasher_add_text(&hasher, outcome->assets[i].name);
         hasher_add_number(&hasher, (uint64_t)outcome->assets[i].bytes);

@@ -8,6 +8,7 @@
 #include "daemon/language/script.h"
 #include "daemon/server/snapshot.h"
 #include "protocol/json.h"
+#include "protocol/message.h"
 
 struct outcome_diagnostic {
     enum diagnostic_code code;
@@ -36,8 +37,7 @@ struct outcome {
 
     /* OK only. */
     char *file_name;
-    char *text_json; /* the generated text as a JSON string */
-    size_t text_json_length;
+    struct shared *text_json; /* the generated text as a JSON string */
     struct outcome_asset *assets;
     size_t asset_count;
     struct compile *compile; /* until it was written; owned, NULL where nothing is to be written */

@@ -30,24 +30,21 @@ static entry *const entries[METHOD_COUNT] = {
 
 /* --- sending -------------------------------------------------------------------------------- */
 
-/* The one way out of the daemon. */
-static void send_body(struct session *session, struct buffer *body)
+/* The one way out of the daemon. Takes the body. */
+static void send_body(struct session *session, struct message *body)
 {
-    struct buffer frame = BUFFER_EMPTY;
-    size_t length;
-    char *bytes;
-
-    if (session->over || !session->channel)
+    if (session->over || !session->channel) {
+        message_release(body);
         return;
-    if (body->failed || frame_write(&frame, body->data, body->length) < 0) {
+    }
+    if (body->bytes.failed || frame_message(body) < 0) {
         log_line(LOG_ERROR, "session %llu: a message could not be made",
                  (unsigned long long)session->id);
-        buffer_release(&frame);
+        message_release(body);
         session_end(session, 1, false);
         return;
     }
-    bytes = buffer_take(&frame, &length);
-    if (!channel_send(session->channel, bytes, length)) {
+    if (!channel_send(session->channel, body)) {
         log_line(LOG_WARNING, "session %llu: the client does not read; closed",
                  (unsigned long long)session->id);
         session_end(session, 1, false);
@@ -57,24 +54,23 @@ static void send_body(struct session *session, struct buffer *body)
 void session_notify(struct session *session, enum method_id method, struct json *params,
                     bool optional)
 {
-    struct buffer body = BUFFER_EMPTY;
+    struct message body = MESSAGE_EMPTY;
 
     if (session->over || !session->channel ||
         (optional && channel_queued(session->channel) > OPTIONAL_LIMIT)) {
         json_free(params);
         return;
     }
-    rpc_write_notification(&body, method_name(method), params);
-    if (body.length == 0)
-        body.failed = true;
+    rpc_write_notification(&body.bytes, method_name(method), params);
+    if (body.bytes.length == 0)
+        body.bytes.failed = true;
     send_body(session, &body);
-    buffer_release(&body);
 }
 
 void session_ask(struct session *session, enum method_id method, struct json *params,
                  session_reply *function, void *state)
 {
-    struct buffer body = BUFFER_EMPTY;
+    struct message body = MESSAGE_EMPTY;
 
     if (session->over || !session->channel) {
         json_free(params);
@@ -84,11 +80,10 @@ void session_ask(struct session *session, enum method_id method, struct json *pa
     session->asked = memory_grow(session->asked, session->asked_count, sizeof *session->asked);
     session->asked[session->asked_count++] =
         (struct session_asked){++session->last_request, function, state};
-    rpc_write_request(&body, session->last_request, method_name(method), params);
-    if (body.length == 0)
-        body.failed = true;
+    rpc_write_request(&body.bytes, session->last_request, method_name(method), params);
+    if (body.bytes.length == 0)
+        body.bytes.failed = true;
     send_body(session, &body);
-    buffer_release(&body);
 }
 
 struct session *session_find(struct server *server, uint64_t id)
@@ -116,7 +111,7 @@ bool answer_open(struct server *server, struct answer answer)
 void answer_result(struct server *server, struct answer answer, struct json *result)
 {
     struct session *session = answer_session(server, answer);
-    struct buffer body = BUFFER_EMPTY;
+    struct message body = MESSAGE_EMPTY;
     int rc;
 
     if (!session) {
@@ -125,15 +120,14 @@ void answer_result(struct server *server, struct answer answer, struct json *res
     }
     rc = rpc_registry_answer_result(&session->registry, answer.ticket, result, &body);
     if (rc < 0)
-        body.failed = true;
+        body.bytes.failed = true;
     send_body(session, &body);
-    buffer_release(&body);
 }
 
 void answer_error(struct server *server, struct answer answer, int code, const char *format, ...)
 {
     struct session *session = answer_session(server, answer);
-    struct buffer body = BUFFER_EMPTY;
+    struct message body = MESSAGE_EMPTY;
     char message[512];
     va_list arguments;
 
@@ -144,20 +138,18 @@ void answer_error(struct server *server, struct answer answer, int code, const c
     va_end(arguments);
     if (rpc_registry_answer_error(&session->registry, answer.ticket, code, message, NULL, &body) <
         0)
-        body.failed = true;
+        body.bytes.failed = true;
     send_body(session, &body);
-    buffer_release(&body);
 }
 
 /* For what never became a request. */
 static void refuse(struct session *session, const char *id, int code, const char *message)
 {
-    struct buffer body = BUFFER_EMPTY;
+    struct message body = MESSAGE_EMPTY;
 
-    if (rpc_write_error(&body, id, code, message, NULL) < 0)
-        body.failed = true;
+    if (rpc_write_error(&body.bytes, id, code, message, NULL) < 0)
+        body.bytes.failed = true;
     send_body(session, &body);
-    buffer_release(&body);
 }
 
 /* --- receiving ------------------------------------------------------------------------------ */

@@ -151,7 +151,7 @@ static bool work_answers(void)
                                         .related = &related,
                                         .related_count = 1};
     struct rpc_registry registry;
-    struct buffer out = BUFFER_EMPTY;
+    struct message out = MESSAGE_EMPTY;
     struct json *list = json_new_array();
     uint64_t first = 0, second = 0;
     char *uri = NULL;
@@ -162,17 +162,17 @@ static bool work_answers(void)
     diagnostic.data = json_new_object();
     json_set_real(diagnostic.data, "x", 0.1);
     json_append(list, lsp_diagnostic_json(&diagnostic, true));
-    rc = rpc_write_notification(&out, "m", lsp_publish_params("file:///a", 1, list));
-    if (rc < 0 && out.length)
+    rc = rpc_write_notification(&out.bytes, "m", lsp_publish_params("file:///a", 1, list));
+    if (rc < 0 && out.bytes.length)
         abort();
     if (rc < 0 || uri_from_path("/a b", &uri) < 0 ||
         rpc_registry_open(&registry, "1", "m", NULL, &first) < 0 ||
         rpc_registry_open(&registry, "2", "m", NULL, &second) < 0)
         goto out;
-    buffer_clear(&out);
+    buffer_clear(&out.bytes);
     rc = rpc_registry_answer_result(&registry, first, endpoint_hello_json(), &out);
     /* Answered or lost with the connection, but never answered again. */
-    if (rpc_registry_find(&registry, first) || (rc < 0 && out.length))
+    if (rpc_registry_find(&registry, first) || (rc < 0 && out.bytes.length))
         abort();
     if (rc < 0)
         goto out;
@@ -182,7 +182,7 @@ static bool work_answers(void)
 out:
     free(uri);
     rpc_registry_release(&registry);
-    buffer_release(&out);
+    message_release(&out);
     return done;
 }
 

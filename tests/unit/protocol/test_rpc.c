@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/frame.h"
 #include "protocol/rpc.h"
 
 static const struct {
@@ -235,7 +236,7 @@ static void test_codes(void **state)
 static void test_exactly_one_answer(void **state)
 {
     struct rpc_registry registry;
-    struct buffer out = BUFFER_EMPTY;
+    struct message out = MESSAGE_EMPTY;
     uint64_t first, second, again;
     int work = 0;
 
@@ -252,12 +253,12 @@ static void test_exactly_one_answer(void **state)
     assert_null(rpc_registry_at(&registry, 2));
 
     assert_int_equal(rpc_registry_answer_result(&registry, first, json_new_int(5), &out), 0);
-    assert_body(&out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}");
+    assert_body(&out.bytes, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":5}");
     assert_null(rpc_registry_find(&registry, first));
     assert_int_equal(rpc_registry_count(&registry), 1);
 
     /* A second answer, in either form, and an answer to nothing. */
-    buffer_append_text(&out, "");
+    buffer_append_text(&out.bytes, "");
     assert_int_equal(rpc_registry_answer_result(&registry, first, json_new_int(6), &out),
                      -EALREADY);
     assert_int_equal(rpc_registry_answer_error(&registry, first, RPC_INTERNAL_ERROR, NULL,
@@ -265,7 +266,7 @@ static void test_exactly_one_answer(void **state)
                      -EALREADY);
     assert_int_equal(rpc_registry_answer_result(&registry, second + 1, NULL, &out), -ENOENT);
     assert_int_equal(rpc_registry_answer_result(&registry, 0, NULL, &out), -ENOENT);
-    assert_string_equal(out.data, "");
+    assert_string_equal(out.bytes.data, "");
 
     /* The id is free again, under a ticket of its own. */
     assert_int_equal(rpc_registry_open(&registry, "1", "m", NULL, &again), 0);
@@ -277,8 +278,9 @@ static void test_exactly_one_answer(void **state)
     assert_null(rpc_registry_cancel(&registry, "2"));
     assert_int_equal(
         rpc_registry_answer_error(&registry, second, RPC_REQUEST_CANCELLED, NULL, NULL, &out), 0);
-    assert_body(&out, "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32800,\"message\":"
-                      "\"request cancelled\"}}");
+    assert_body(&out.bytes,
+                "{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"error\":{\"code\":-32800,\"message\":"
+                "\"request cancelled\"}}");
     /* Cancelled after the answer: nothing to cancel. */
     assert_null(rpc_registry_cancel(&registry, "\"a\""));
 
@@ -287,7 +289,7 @@ static void test_exactly_one_answer(void **state)
     assert_int_equal(rpc_registry_count(&registry), 0);
     assert_int_equal(rpc_registry_answer_result(&registry, again, NULL, &out), -EALREADY);
     rpc_registry_release(&registry);
-    buffer_release(&out);
+    message_release(&out);
 }
 
 /* Opens, cancels and answers at random, beside a plain record of what is open. */
@@ -296,7 +298,7 @@ static void test_registry_against_a_record(void **state)
     enum { IDS = 40 };
     uint64_t tickets[IDS] = {0};
     struct rpc_registry registry;
-    struct buffer out = BUFFER_EMPTY;
+    struct message out = MESSAGE_EMPTY;
     uint32_t seed = 1;
     size_t open = 0;
 
@@ -322,7 +324,7 @@ static void test_registry_against_a_record(void **state)
             assert_int_equal(rpc_registry_cancel(&registry, id) != NULL, tickets[i] != 0);
             break;
         default:
-            buffer_clear(&out);
+            buffer_clear(&out.bytes);
             rc = rpc_registry_answer_result(&registry, tickets[i], NULL, &out);
             assert_int_equal(rc, tickets[i] ? 0 : -ENOENT);
             if (tickets[i])
@@ -335,7 +337,44 @@ static void test_registry_against_a_record(void **state)
         assert_int_equal(rpc_registry_count(&registry), open);
     }
     rpc_registry_release(&registry);
-    buffer_release(&out);
+    message_release(&out);
+}
+
+/* A result that no frame holds is answered all the same, with the reason. */
+static void test_a_result_that_is_too_long(void **state)
+{
+    (void)state;
+    for (int over = 0; over < 2; over++) {
+        const char *const head = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":";
+        size_t length = FRAME_BODY_LIMIT - strlen(head) - 1 + (size_t)over;
+        struct rpc_registry registry;
+        struct message out = MESSAGE_EMPTY;
+        struct buffer text = BUFFER_EMPTY;
+        struct shared *shared;
+        uint64_t ticket;
+
+        buffer_reserve(&text, length);
+        memset(text.data, '1', length);
+        text.length = length;
+        shared = shared_new(&text);
+        rpc_registry_init(&registry);
+        assert_int_equal(rpc_registry_open(&registry, "7", "m", NULL, &ticket), 0);
+        assert_int_equal(
+            rpc_registry_answer_result(&registry, ticket, json_new_shared(shared), &out), 0);
+        assert_int_equal(rpc_registry_count(&registry), 0);
+        if (over) {
+            assert_int_equal(out.cut_count, 0);
+            assert_body(&out.bytes,
+                        "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32803,\"message\":"
+                        "\"the answer has 67108865 bytes; a message holds at most 64 MiB\"}}");
+        } else {
+            assert_int_equal(message_length(&out), FRAME_BODY_LIMIT);
+            assert_int_equal(frame_message(&out), 0);
+        }
+        shared_drop(shared);
+        message_release(&out);
+        rpc_registry_release(&registry);
+    }
 }
 
 static void test_requests_have_a_limit(void **state)
@@ -364,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_writing),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_exactly_one_answer),
+        cmocka_unit_test(test_a_result_that_is_too_long),
         cmocka_unit_test(test_registry_against_a_record),
         cmocka_unit_test(test_requests_have_a_limit),
     };
