@@ -148,7 +148,7 @@ demo:
 
 bench:
 	@tools/packages.sh build
-	@$(MAKE) --no-print-directory -s -j$(JOBS) all $(BUILD)/tests/bench/limit
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all $(BUILD)/tests/bench/limit $(BUILD)/tests/opengl_cases
 	@python3 tests/bench/run.py $(BUILD)
 
 $(BUILD)/tests/bench/limit: $(BUILD)/tests/bench/limit.o $(LIBCOMPILER)
