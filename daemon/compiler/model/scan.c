@@ -38,7 +38,7 @@ struct scanner {
     struct arena *arena;
     struct files *files;
     struct file *file;
-    struct hasher content;
+    struct hasher *content;
     uint8_t *window;
     size_t at, filled; /* in the window */
     size_t hashed;     /* in the window: what is before it counts in the content already … */
@@ -97,7 +97,7 @@ static bool fail(struct scanner *s, const char *what)
 static void hash_passed(struct scanner *s)
 {
     if (!s->apart)
-        hasher_add(&s->content, s->window + s->hashed, s->at - s->hashed);
+        hasher_add(s->content, s->window + s->hashed, s->at - s->hashed);
     s->hashed = s->at;
 }
 
@@ -371,7 +371,7 @@ static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
     hash_passed(s);
     s->apart = false;
     stretch.hash = hasher_finish(&hasher);
-    hasher_add_hash(&s->content, stretch.hash);
+    hasher_add_hash(s->content, stretch.hash);
     add_stretch(s, frame, &stretch);
     return true;
 }
@@ -625,6 +625,7 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
                struct scan_fault *fault)
 {
     struct scanner *s = NEW(arena, struct scanner);
+    struct hasher content; /* not in the arena, which aligns less than it needs */
 
     *scan = (struct scan){.size = size};
     *fault = (struct scan_fault){.field = "", .what = ""};
@@ -634,10 +635,11 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
                           .file = file,
                           .window = arena_alloc(arena, size < WINDOW ? (size_t)size : WINDOW),
                           .size = size,
+                          .content = &content,
                           .budget = BUDGET,
                           .out = scan,
                           .fault = fault};
-    hasher_init(&s->content);
+    hasher_init(s->content);
     if (!open_message(s, root, size, 0))
         return false;
     while (s->depth) {
@@ -649,7 +651,7 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
             return false;
     }
     hash_passed(s);
-    scan->content = hasher_finish(&s->content);
+    scan->content = hasher_finish(s->content);
     scan->message = s->message;
     scan->length = s->length;
     return true;
