@@ -309,6 +309,19 @@ static bool has_body(const struct node *n)
     return false;
 }
 
+/* What has no elements is known before anything runs, and so is what is computed from it alone: a
+ * sum over nothing, the product of two matrices that nothing is between. */
+static void know_empty(struct node *n)
+{
+    for (int i = 0; i < n->output_count; i++) {
+        struct value *v = n->outputs[i];
+        void *data;
+
+        if (v && !v->constant && complete(v) && type_bits(v->type) && shape_count(&v->shape) == 0)
+            v->constant = tensor_new(&n->graph->context->arena, v->type, &v->shape, &data);
+    }
+}
+
 /* A node over constants gives constants, evaluated when somebody asks. */
 static void propagate(struct node *n)
 {
@@ -389,6 +402,7 @@ static void settle(struct node *n)
         }
     }
     if (!quiet && !gives_poison(n)) {
+        know_empty(n);
         propagate(n);
         compare_with_record(n);
     }

@@ -46,7 +46,8 @@ static void test_depends(void **state)
     infer_graph(g);
     assert_int_equal(j->context.diagnostics.count, 1);
     assert_int_equal(reported(j, TUKI0116), 1);
-    assert_non_null(strstr(j->context.diagnostics.list[0].message, "Reshape r: it takes its shape"));
+    assert_non_null(
+        strstr(j->context.diagnostics.list[0].message, "Reshape r: it takes its shape"));
     assert_non_null(strstr(j->context.diagnostics.list[0].message, "dims"));
     assert_true(y->poisoned);
     END_JOB(j);
@@ -118,6 +119,26 @@ static void test_output_record(void **state)
     g->output_shapes[0] = SHAPE(3, 2);
     infer_graph(g);
     assert_int_equal(reported(j, TUKI0117), 1);
+    END_JOB(j);
+}
+
+static void test_of_nothing_is_known(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 4)), *none, *sum, *y;
+
+    (void)state;
+    none = NODE(g, "Slice", "none", x, INTS(g, 0), INTS(g, 0), INTS(g, 1));
+    sum = NODE(g, "ReduceSum", "sum", NODE(g, "Relu", "relu", none), INTS(g, 1));
+    y = NODE(g, "Add", "y", x, sum);
+    output(g, y);
+    infer_graph(g);
+    assert_int_equal(j->context.diagnostics.count, 0);
+    assert_non_null(none->constant);
+    assert_non_null(sum->constant);
+    assert_true(tensor_floats(&j->context, sum->constant, &j->context.arena)[0] == 0);
+    assert_null(y->constant);
     END_JOB(j);
 }
 
@@ -307,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_healing),
         cmocka_unit_test(test_records),
         cmocka_unit_test(test_output_record),
+        cmocka_unit_test(test_of_nothing_is_known),
         cmocka_unit_test(test_not_inferred),
         cmocka_unit_test(test_open_input),
         cmocka_unit_test(test_arity),
