@@ -533,6 +533,7 @@ static const struct {
     {"Mean", NULL, decompose_many},
     {"MeanVarianceNormalization", mean_variance_norm, NULL},
     {"Min", NULL, decompose_many},
+    {"NegativeLogLikelihoodLoss", NULL, decompose_loss},
     {"OneHot", NULL, decompose_one_hot},
     {"RMSNormalization", NULL, layer_norm},
     {"RNN", NULL, decompose_recurrent},
@@ -551,6 +552,7 @@ static const struct {
     {"ScatterElements", NULL, decompose_scatter},
     {"ScatterND", NULL, decompose_scatter},
     {"Softmax", softmax, NULL},
+    {"SoftmaxCrossEntropyLoss", NULL, decompose_loss},
     {"Sum", NULL, decompose_many},
     {"TensorScatter", NULL, decompose_moved},
 };

@@ -51,6 +51,7 @@ bool decompose_einsum(struct node *n, struct value **out);
 bool decompose_det(struct node *n, struct value **out);
 bool decompose_moved(struct node *n,
                      struct value **out); /* elements of one input, by constant indices */
+bool decompose_loss(struct node *n, struct value **out);
 bool decompose_one_hot(struct node *n, struct value **out);
 bool decompose_many(struct node *n, struct value **out); /* more operands than a kernel reads */
 bool decompose_scatter(struct node *n, struct value **out);

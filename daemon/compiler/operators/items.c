@@ -495,6 +495,19 @@ static enum verdict einsum(struct batch *b, struct node *n)
     return letter && *arrow == letter ? KEEPS : MIXES;
 }
 
+/* In training it is the batch that is normalised. */
+static enum verdict batch_norm(struct batch *b, struct node *n)
+{
+    return node_int(n, "training_mode", 0) ? MIXES : first_operand(b, n);
+}
+
+/* Classes that differ between items are constants that do. */
+static enum verdict loss(struct batch *b, struct node *n)
+{
+    (void)b;
+    return strcmp(node_string(n, "reduction", "mean"), "none") != 0 ? MIXES : UNSURE;
+}
+
 static const struct {
     const char *op;
     enum verdict (*rule)(struct batch *b, struct node *n);
@@ -504,7 +517,7 @@ static const struct {
     {"ArgMin", first_axis},
     {"Attention", attention},
     {"AveragePool", first_operand},
-    {"BatchNormalization", first_operand},
+    {"BatchNormalization", batch_norm},
     {"CenterCropPad", crop},
     {"Col2Im", first_operand},
     {"Compress", compress},
@@ -543,6 +556,7 @@ static const struct {
     {"MatMul", matmul},
     {"MaxPool", first_operand},
     {"MeanVarianceNormalization", listed_axes},
+    {"NegativeLogLikelihoodLoss", loss},
     {"Pad", keeps_length},
     {"RMSNormalization", last_axis},
     {"RNN", recurrent},
@@ -564,6 +578,7 @@ static const struct {
     {"ScatterElements", carried_along},
     {"Slice", keeps_length},
     {"Softmax", last_axis},
+    {"SoftmaxCrossEntropyLoss", loss},
     {"SpaceToDepth", first_operand},
     {"Split", first_axis},
     {"Squeeze", squeeze},

@@ -357,6 +357,28 @@ static const struct example norms[] = {
 
 #define ONE_TO_SIX "f[2,3] 1 2 3 4 5 6"
 
+static const struct example losses[] = {
+    {"NegativeLogLikelihoodLoss", 12, "reduction='none'", "f[1,2,2] 1 2 3 5; i[1,2] 0 1",
+     "f[1,2] -1 -5"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction='sum'", "f[1,2,2] 1 2 3 5; j[1,2] 0 1", "f[] -6"},
+    {"NegativeLogLikelihoodLoss", 22, "", "f[2,2] 1 2 3 5; i[2] 0 1", "f[] -3"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f[2,2] 1 2 3 5; i[2] 0 1; f[2] 2 3", "f[] -3.4"},
+    {"NegativeLogLikelihoodLoss", 13, "ignore_index=-7", "f[2,2] 1 2 3 5; i[2] 0 -7", "f[] -1"},
+    {"NegativeLogLikelihoodLoss", 13, "ignore_index=1;reduction='none'",
+     "f[2,2] 1 2 3 5; i[2] 1 0; f[2] 2 3", "f[2] 0 -6"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f[2,2] 1 2 3 5; i[2] 0 2", "?"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f[2,2] 1 2 3 5; i[3] 0 1 1", "!"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f[2,2] 1 2 3 5; f[2] 0 1", "!"},
+    {"NegativeLogLikelihoodLoss", 13, "reduction='most'", "f[2,2] 1 2 3 5; i[2] 0 1", "!"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f[2,2] 1 2 3 5; i[2] 0 1; f[3] 1 1 1", "!"},
+    {"NegativeLogLikelihoodLoss", 13, "", "f[2] 1 2; i[2] 0 1", "!"},
+    {"SoftmaxCrossEntropyLoss", 12, "", "f[1,2] 0 0; i[1] 1", "f[] 0.6931472"},
+    {"SoftmaxCrossEntropyLoss", 13, "reduction='none'", "f[1,3] 1 2 3; i[1] 0; f[3] 2 1 1",
+     "f[1] 4.815212; f[1,3] -2.407606 -1.407606 -0.407606"},
+    {"SoftmaxCrossEntropyLoss", 13, "reduction='sum';ignore_index=2",
+     "f[1,2,2] 0 5 0 1; i[1,2] 0 2", "f[] 0.6931472"},
+};
+
 static const struct example reductions[] = {
     {"ReduceSum", 7, "axes=[1]", ONE_TO_SIX, "f[2,1] 6 15"},
     {"ReduceSum", 11, "axes=[-1];keepdims=0", ONE_TO_SIX, "f[2] 6 15"},
@@ -592,6 +614,7 @@ TEST(convolutions)
 TEST(products)
 TEST(pools)
 TEST(norms)
+TEST(losses)
 TEST(reductions)
 
 /* After the others. */
@@ -607,13 +630,10 @@ static void leaves_no_operator_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elementwise),
-        cmocka_unit_test(test_convolutions),
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_reductions),
-        cmocka_unit_test(leaves_no_operator_out),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_products),    cmocka_unit_test(test_pools),
+        cmocka_unit_test(test_norms),       cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_reductions),  cmocka_unit_test(leaves_no_operator_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
