@@ -46,6 +46,7 @@ static bool copy_options(struct compile *job, const struct compile_options *opti
     o->script = copy(a, o->script, o->prefix);
     o->class_name = copy(a, o->class_name, o->script);
     o->modifiers = copy(a, o->modifiers, "");
+    o->keyword = copy(a, o->keyword, "class");
     o->type_parameters = copy(a, o->type_parameters, "");
     o->space = copy(a, o->space, "");
     o->asset_folder = copy(a, o->asset_folder, "");

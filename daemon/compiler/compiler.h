@@ -32,6 +32,7 @@ struct compile_options {
     const char *script;       /* base of the generated file's name and of its assets: "Sharpen" */
     const char *class_name;   /* "Sharpen"; NULL: script */
     const char *modifiers;    /* before `partial class`: "public", or "" */
+    const char *keyword;      /* "class" or "record"; NULL: "class" */
     const char *type_parameters; /* "<T>" or "" */
     const char *space;        /* namespace, "" for none */
     const char *const *outer; /* headers of the enclosing types, outermost first: "public partial class Outer" */

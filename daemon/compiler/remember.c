@@ -20,6 +20,7 @@ static struct hash result_key(const struct compile *job)
     hasher_add_text(&h, o->script);
     hasher_add_text(&h, o->class_name);
     hasher_add_text(&h, o->modifiers);
+    hasher_add_text(&h, o->keyword);
     hasher_add_text(&h, o->type_parameters);
     hasher_add_text(&h, o->space);
     hasher_add_text(&h, o->prefix);

@@ -1,4 +1,4 @@
-#include "daemon/language/script.h"
+#include "daemon/language/script_inside.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ struct script_memory {
     max_align_t bytes[];
 };
 
-static void *allocate(struct script *script, size_t size)
+void *script_allocate(struct script *script, size_t size)
 {
     struct script_memory *block = calloc(1, sizeof *block + (size ? size : 1));
 
@@ -25,19 +25,16 @@ static void *allocate(struct script *script, size_t size)
     return block->bytes;
 }
 
-static char *copy(struct script *script, const char *bytes, size_t length)
+char *script_copy(struct script *script, const char *bytes, size_t length)
 {
-    char *text = allocate(script, length + 1);
+    char *text = script_allocate(script, length + 1);
 
     if (text && length)
         memcpy(text, bytes, length);
     return text;
 }
 
-static char *print(struct script *script, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static char *print(struct script *script, const char *format, ...)
+char *script_print(struct script *script, const char *format, ...)
 {
     va_list arguments, again;
     char *text = NULL;
@@ -47,7 +44,7 @@ static char *print(struct script *script, const char *format, ...)
     va_copy(again, arguments);
     length = vsnprintf(NULL, 0, format, arguments);
     if (length >= 0)
-        text = allocate(script, (size_t)length + 1);
+        text = script_allocate(script, (size_t)length + 1);
     if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
@@ -112,9 +109,9 @@ void script_release(struct script *script)
 /* "public static": the modifiers that another declaration repeats, without partial. */
 static char *modifiers(struct script *script, const struct csharp_type *type)
 {
-    char *text = copy(script, "", 0), *at;
+    char *text = script_copy(script, "", 0), *at;
 
-    if (!text || !(text = copy(script, type->modifiers.bytes, type->modifiers.length)))
+    if (!text || !(text = script_copy(script, type->modifiers.bytes, type->modifiers.length)))
         return NULL;
     at = strstr(text, "partial");
     if (at) {
@@ -133,8 +130,8 @@ static char *outer_header(struct script *script, const struct csharp_type *type)
 {
     const char *before = modifiers(script, type);
 
-    return before ? print(script, "%s%spartial %s %s%s", before, *before ? " " : "", type->keyword,
-                          type->spelling.bytes, type->type_parameters.bytes)
+    return before ? script_print(script, "%s%spartial %s %s%s", before, *before ? " " : "",
+                                 type->keyword, type->spelling.bytes, type->type_parameters.bytes)
                   : NULL;
 }
 
@@ -156,32 +153,12 @@ static char *full_name(struct script *script, const struct csharp_class *class)
         buffer_append(&name, part->bytes, part->length);
     }
     if (!name.failed)
-        text = copy(script, name.data, name.length);
+        text = script_copy(script, name.data, name.length);
     buffer_release(&name);
     return text;
 }
 
-/* --- units and problems --------------------------------------------------------------------- */
-
-static bool add_problem(struct script *script, enum diagnostic_code code, struct csharp_range range,
-                        int unit, int argument, const char *detail)
-{
-    const char *advice = diagnostic_info(code)->advice;
-    struct script_problem *grown =
-        realloc(script->problems, ((size_t)script->problem_count + 1) * sizeof *grown);
-
-    if (!grown)
-        return false;
-    script->problems = grown;
-    grown[script->problem_count] = (struct script_problem){
-        .code = code,
-        .range = range,
-        .message = detail ? print(script, "%s. %s.", detail, advice) : NULL,
-        .unit = unit,
-        .argument = argument,
-    };
-    return grown[script->problem_count++].message != NULL;
-}
+/* --- units ---------------------------------------------------------------------------------- */
 
 static struct script_unit *add_unit(struct script *script)
 {
@@ -195,39 +172,16 @@ static struct script_unit *add_unit(struct script *script)
     return &grown[script->unit_count++];
 }
 
-static bool check_partial(struct script *script, const struct csharp_class *class)
-{
-    bool found = false;
-
-    if (class->partial)
-        return true;
-    for (size_t i = 0; i < class->enclosing_count; i++) {
-        const struct csharp_type *outer = class->enclosing[i];
-
-        if (outer->partial)
-            continue;
-        found = true;
-        if (!add_problem(script, TUKI0140, outer->name_range, -1, -1,
-                         print(script,
-                               "%s %s: it is not partial, and %s with its attribute lies inside",
-                               outer->keyword, outer->name.bytes, class->type.name.bytes)))
-            return false;
-    }
-    return (class->type.partial && found) ||
-           add_problem(script, TUKI0140, class->type.name_range, -1, -1,
-                       print(script, "class %s: it is not partial", class->type.name.bytes));
-}
-
 /* The path of an argument, from the script's folder. */
 static const char *model_path(struct script *script, const char *folder, const char *argument,
                               char *(*resolve)(const char *path))
 {
-    char *joined = *argument == '/' || !*folder ? print(script, "%s", argument)
-                                                : print(script, "%s/%s", folder, argument);
+    char *joined = *argument == '/' || !*folder ? script_print(script, "%s", argument)
+                                                : script_print(script, "%s/%s", folder, argument);
     char *resolved = joined && resolve ? resolve(joined) : NULL;
 
     if (resolved) {
-        joined = copy(script, resolved, strlen(resolved));
+        joined = script_copy(script, resolved, strlen(resolved));
         free(resolved);
     }
     return joined;
@@ -253,15 +207,16 @@ static bool read_arguments(struct script *script, const struct csharp_attribute 
             fault = "it holds a zero character";
         if (fault) {
             *bad = true;
-            if (!add_problem(script, TUKI0141, argument->range, unit, number,
-                             print(script, "argument %d of OnnxGpu: %s", number + 1, fault)))
+            if (!script_add_problem(
+                    script, TUKI0141, argument->range, unit, number,
+                    script_print(script, "argument %d of OnnxGpu: %s", number + 1, fault), NULL))
                 return false;
         } else {
             struct script_model *model = &models[(*count)++];
 
             model->range = argument->range;
             model->number = number;
-            model->argument = copy(script, argument->value.bytes, argument->value.length);
+            model->argument = script_copy(script, argument->value.bytes, argument->value.length);
             if (!model->argument)
                 return false;
             model->path = model_path(script, folder, model->argument, resolve);
@@ -272,20 +227,21 @@ static bool read_arguments(struct script *script, const struct csharp_attribute 
     }
     if (number == 0) {
         *bad = true;
-        return add_problem(script, TUKI0141, attribute->range, unit, -1,
-                           print(script, "attribute OnnxGpu: it names no model"));
+        return script_add_problem(script, TUKI0141, attribute->range, unit, -1,
+                                  script_print(script, "attribute OnnxGpu: it names no model"),
+                                  NULL);
     }
     return true;
 }
 
 static bool read_attribute(struct script *script, const struct csharp_class *class,
-                           const struct csharp_attribute *attribute, const char *folder,
+                           const struct csharp_attribute *attribute, bool fit, const char *folder,
                            const char *base, const char *name, char *(*resolve)(const char *path))
 {
     struct script_model *models =
-        allocate(script, (attribute->argument_count + 1) * sizeof *models);
-    const char **paths = allocate(script, (attribute->argument_count + 1) * sizeof *paths);
-    const char **outer = allocate(script, (class->enclosing_count + 1) * sizeof *outer);
+        script_allocate(script, (attribute->argument_count + 1) * sizeof *models);
+    const char **paths = script_allocate(script, (attribute->argument_count + 1) * sizeof *paths);
+    const char **outer = script_allocate(script, (class->enclosing_count + 1) * sizeof *outer);
     struct script_unit *unit;
     char prefix[PREFIX_SIZE];
     int count = 0;
@@ -314,96 +270,24 @@ static bool read_attribute(struct script *script, const struct csharp_class *cla
     unit->range = attribute->range;
     unit->models = models;
     unit->model_count = count;
-    unit->blocked = bad || !class->partial;
+    unit->blocked = bad || !class->partial || !fit;
     unit->options = (struct compile_options){
         .script = base,
-        .class_name = copy(script, class->type.spelling.bytes, class->type.spelling.length),
+        .class_name = script_copy(script, class->type.spelling.bytes, class->type.spelling.length),
         .modifiers = modifiers(script, &class->type),
-        .type_parameters =
-            copy(script, class->type.type_parameters.bytes, class->type.type_parameters.length),
-        .space = copy(script, class->namespace_name.bytes, class->namespace_name.length),
+        .keyword = class->type.kind == CSHARP_RECORD ? "record" : "class",
+        .type_parameters = script_copy(script, class->type.type_parameters.bytes,
+                                       class->type.type_parameters.length),
+        .space = script_copy(script, class->namespace_name.bytes, class->namespace_name.length),
         .outer = outer,
         .outer_count = (int)class->enclosing_count,
-        .prefix = copy(script, prefix, strlen(prefix)),
+        .prefix = script_copy(script, prefix, strlen(prefix)),
         .asset_folder = script_asset_folder(folder),
         .models = paths,
         .model_count = count,
     };
     return unit->options.class_name && unit->options.modifiers && unit->options.type_parameters &&
            unit->options.space && unit->options.prefix;
-}
-
-/* A prefix is the class's own: neither another attribute nor a member may use its names. */
-static bool check_members(struct script *script, const struct csharp_class *class, int first)
-{
-    for (int u = first; u < script->unit_count; u++) {
-        struct script_unit *unit = &script->units[u];
-        const char *prefix = unit->options.prefix;
-
-        for (int other = first; other < u; other++) {
-            if (strcmp(script->units[other].options.prefix, prefix) != 0)
-                continue;
-            unit->blocked = true;
-            if (!add_problem(
-                    script, TUKI0142, unit->models[0].range, u, unit->models[0].number,
-                    print(script,
-                          "names that begin with %s: \"%s\" of the same class has them already",
-                          prefix, script->units[other].models[0].argument)))
-                return false;
-            break;
-        }
-        for (size_t m = 0; m < class->member_count; m++) {
-            const struct csharp_text *member = &class->members[m].name;
-            bool repeated = false;
-
-            for (size_t k = 0; k < m && !repeated; k++)
-                repeated = strcmp(class->members[k].name.bytes, member->bytes) == 0;
-            if (repeated || !compile_name_collides(prefix, member->bytes))
-                continue;
-            unit->blocked = true;
-            if (!add_problem(script, TUKI0142, unit->models[0].range, u, unit->models[0].number,
-                             print(script, "%s: the class has a member of this name already",
-                                   member->bytes)))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Where two classes would write one file, their names tell the files apart. */
-static bool name_files(struct script *script)
-{
-    for (int u = 0; u < script->unit_count; u++) {
-        struct script_unit *unit = &script->units[u];
-        bool shared = false;
-
-        for (int other = 0; other < script->unit_count; other++)
-            shared =
-                shared || (strcmp(script->units[other].options.prefix, unit->options.prefix) == 0 &&
-                           strcmp(script->units[other].name, unit->name) != 0);
-        unit->options.file_stem =
-            shared ? print(script, "%s.%s.%s", unit->options.script,
-                           unit->options.class_name + (*unit->options.class_name == '@'),
-                           unit->options.prefix)
-                   : print(script, "%s.%s", unit->options.script, unit->options.prefix);
-        unit->file =
-            unit->options.file_stem ? print(script, "%s.Model.cs", unit->options.file_stem) : NULL;
-        if (!unit->file)
-            return false;
-        for (int other = 0; other < u; other++) {
-            if (strcmp(script->units[other].file, unit->file) != 0 ||
-                strcmp(script->units[other].name, unit->name) == 0)
-                continue;
-            unit->blocked = true;
-            if (!add_problem(script, TUKI0142, unit->models[0].range, u, unit->models[0].number,
-                             print(script, "file %s: class %s writes it already", unit->file,
-                                   script->units[other].name)))
-                return false;
-            script->problems[script->problem_count - 1].name = unit->name;
-            break;
-        }
-    }
-    return true;
 }
 
 static int compare_problems(const void *a, const void *b)
@@ -425,9 +309,9 @@ static bool read_classes(struct script *script, const struct csharp *csharp,
     char stem[NAME_SIZE];
 
     script_base(script->path, stem, sizeof stem);
-    base = copy(script, stem, strlen(stem));
-    folder = copy(script, script->path,
-                  slash ? (size_t)(slash - script->path) + (slash == script->path) : 0);
+    base = script_copy(script, stem, strlen(stem));
+    folder = script_copy(script, script->path,
+                         slash ? (size_t)(slash - script->path) + (slash == script->path) : 0);
     if (!base || !folder)
         return false;
     for (size_t c = 0; c < csharp->class_count; c++) {
@@ -435,17 +319,21 @@ static bool read_classes(struct script *script, const struct csharp *csharp,
         const char *name = full_name(script, class);
         int first = script->unit_count, problem = script->problem_count;
 
-        if (!name || !check_partial(script, class))
+        bool fit;
+
+        if (!name || !script_check_partial(script, class) ||
+            !script_check_form(script, class, &fit))
             return false;
         for (size_t i = 0; i < class->attribute_count; i++)
-            if (!read_attribute(script, class, &class->attributes[i], folder, base, name, resolve))
+            if (!read_attribute(script, class, &class->attributes[i], fit, folder, base, name,
+                                resolve))
                 return false;
-        if (!check_members(script, class, first))
+        if (!script_check_members(script, class, first))
             return false;
         for (; problem < script->problem_count; problem++)
             script->problems[problem].name = name;
     }
-    return name_files(script);
+    return script_name_files(script);
 }
 
 /* Lists grow by realloc; what they lead to lives with the rest. */
@@ -455,9 +343,10 @@ static bool keep_lists(struct script *script, bool good)
     struct script_problem *problems = script->problems;
 
     script->units =
-        good ? allocate(script, ((size_t)script->unit_count + 1) * sizeof *units) : NULL;
+        good ? script_allocate(script, ((size_t)script->unit_count + 1) * sizeof *units) : NULL;
     script->problems =
-        good ? allocate(script, ((size_t)script->problem_count + 1) * sizeof *problems) : NULL;
+        good ? script_allocate(script, ((size_t)script->problem_count + 1) * sizeof *problems)
+             : NULL;
     good = script->units && script->problems;
     if (good && units)
         memcpy(script->units, units, (size_t)script->unit_count * sizeof *units);
@@ -484,7 +373,7 @@ struct script *script_read(const char *path, const char *text, size_t size,
     hasher_init(&hasher);
     hasher_add(&hasher, text, size);
     script->content = hasher_finish(&hasher);
-    script->path = copy(script, path, strlen(path));
+    script->path = script_copy(script, path, strlen(path));
     if (!script->path || lsp_text_set(&script->text, text, size) < 0)
         goto out;
     csharp = csharp_scan(text, size, NULL);
@@ -511,11 +400,11 @@ struct script *script_of_model(const char *path)
         return NULL;
     atomic_init(&script->references, 1);
     compile_prefix(path, prefix, sizeof prefix);
-    script->path = copy(script, path, strlen(path));
-    script->units = unit = allocate(script, sizeof *unit);
-    script->problems = allocate(script, sizeof *script->problems);
-    model = allocate(script, sizeof *model);
-    paths = allocate(script, sizeof *paths);
+    script->path = script_copy(script, path, strlen(path));
+    script->units = unit = script_allocate(script, sizeof *unit);
+    script->problems = script_allocate(script, sizeof *script->problems);
+    model = script_allocate(script, sizeof *model);
+    paths = script_allocate(script, sizeof *paths);
     if (!script->path || !unit || !script->problems || !model || !paths ||
         lsp_text_set(&script->text, "", 0) < 0)
         goto memory;
@@ -523,13 +412,13 @@ struct script *script_of_model(const char *path)
     paths[0] = model->path = model->argument = script->path;
     unit->models = model;
     unit->model_count = 1;
-    unit->name = unit->options.prefix = copy(script, prefix, strlen(prefix));
+    unit->name = unit->options.prefix = script_copy(script, prefix, strlen(prefix));
     unit->options.script = unit->options.prefix;
     unit->options.modifiers = "public";
     unit->options.type_parameters = unit->options.space = unit->options.asset_folder = "";
     unit->options.models = paths;
     unit->options.model_count = 1;
-    unit->file = print(script, "%s.%s.Model.cs", prefix, prefix);
+    unit->file = script_print(script, "%s.%s.Model.cs", prefix, prefix);
     if (!unit->name || !unit->file)
         goto memory;
     return script;
@@ -551,7 +440,7 @@ bool script_unit_equal(const struct script_unit *a, const struct script_unit *b)
 
     if (!same(a->name, b->name) || !same(a->file, b->file) || a->blocked != b->blocked ||
         !same(left->script, right->script) || !same(left->class_name, right->class_name) ||
-        !same(left->modifiers, right->modifiers) ||
+        !same(left->modifiers, right->modifiers) || !same(left->keyword, right->keyword) ||
         !same(left->type_parameters, right->type_parameters) || !same(left->space, right->space) ||
         !same(left->prefix, right->prefix) || left->outer_count != right->outer_count ||
         left->model_count != right->model_count)

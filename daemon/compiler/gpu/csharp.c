@@ -122,6 +122,20 @@ static const char *comment_text(struct printer *f, const char *text)
     return s.length > 200 ? arena_printf(f->arena, "%.*s...", 200, s.text) : s.text;
 }
 
+/* For a documentation comment, which is XML. */
+static const char *xml_text(struct printer *f, const char *text)
+{
+    struct strbuf s;
+
+    strbuf_init(&s, f->arena);
+    for (; *text; text++)
+        if (*text == '&' || *text == '<' || *text == '>')
+            strbuf_add(&s, *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;");
+        else
+            strbuf_char(&s, *text);
+    return s.text;
+}
+
 static const struct node *main_node(const struct step *s)
 {
     return s->root ? s->root : s->fused_count ? s->fused[0] : s->value->producer;
@@ -307,7 +321,7 @@ static void print_weight_fields(struct printer *f)
                 const char *own = csharp_style_name(f->arena, name, style);
 
                 line(f, "/// Weights of layer %d, %s, %s%s: assign %s.%s.asset.", i,
-                     layer_name(f, s), w->about,
+                     xml_text(f, layer_name(f, s)), xml_text(f, w->about),
                      w->styles > 1 ? arena_printf(f->arena, ", style %d", style) : "",
                      f->o->file_stem, own + strlen(prefix));
                 line(f, "public Texture2D %s;", own);
@@ -541,6 +555,26 @@ static void print_run(struct printer *f)
     line(f, "}");
 }
 
+static bool has_textures(const struct plan *p)
+{
+    for (int i = 0; i < p->step_count; i++)
+        for (int k = 0; k < p->steps[i]->text->weight_count; k++)
+            if (p->steps[i]->text->weights[k]->texture)
+                return true;
+    return false;
+}
+
+/* Whether another assembly may see the class: then C# does not miss an assignment to its public
+ * fields. */
+static bool is_visible(const struct compile_options *o)
+{
+    bool visible = !strncmp(o->modifiers, "public", 6);
+
+    for (int i = 0; i < o->outer_count; i++)
+        visible = visible && !strncmp(o->outer[i], "public", 6);
+    return visible;
+}
+
 void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan *p)
 {
     struct printer f = {.s = s, .arena = &p->context->arena, .o = o, .p = p};
@@ -559,8 +593,10 @@ void csharp_print(struct strbuf *s, const struct compile_options *o, struct plan
         line(&f, "{");
         f.indent++;
     }
-    line(&f, "%s%spartial class %s%s", o->modifiers, *o->modifiers ? " " : "", o->class_name,
-         o->type_parameters);
+    if (has_textures(p) && !is_visible(o))
+        line(&f, "#pragma warning disable CS0649 // The inspector assigns the textures.");
+    line(&f, "%s%spartial %s %s%s", o->modifiers, *o->modifiers ? " " : "", o->keyword,
+         o->class_name, o->type_parameters);
     line(&f, "{");
     f.indent++;
     print_edges(&f, false);

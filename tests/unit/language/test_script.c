@@ -107,6 +107,56 @@ static void test_problems(void **state)
 }
 
 /* Two classes with one prefix keep apart by their names; two of one name cannot. */
+/* Forms that C# would reject once there is a generated file. */
+static void test_forms(void **state)
+{
+    static const struct {
+        const char *text;
+        enum diagnostic_code code;
+        const char *at, *message;
+    } rows[] = {
+        {"[OnnxGpu(\"filter.onnx\")] static partial class S { }", TUKI0140, "S", "it is static"},
+        {"[OnnxGpu(\"filter.onnx\")] file partial class S { }", TUKI0140, "S",
+         "it is local to its file"},
+        {"file partial class O { [OnnxGpu(\"filter.onnx\")] partial class S { } }", TUKI0140, "O",
+         "class O: it is local to its file"},
+        {"namespace Fx.Gpu { [OnnxGpu(\"filter.onnx\")] partial class S { } }", TUKI0142,
+         "\"filter.onnx\"", "it is that of a namespace"},
+        {"[OnnxGpu(\"filter.onnx\")] partial class Mathf { }", TUKI0142, "\"filter.onnx\"",
+         "it is that of a class"},
+        {"partial struct Color4 { [OnnxGpu(\"filter.onnx\")] partial class S { } }", TUKI0142,
+         "\"filter.onnx\"", "it is that of a type around the class"},
+        {"[OnnxGpu(\"filter.onnx\")] partial class S<Vector4> { }", TUKI0142, "\"filter.onnx\"",
+         "it is that of a type parameter"},
+        {"[OnnxGpu(\"filter.onnx\")] partial class S<FilterSteps> { }", TUKI0142, "\"filter.onnx\"",
+         "a member and a type parameter"},
+        {"[OnnxGpu(\"filter.onnx\")] partial class FilterInput { }", TUKI0142, "\"filter.onnx\"",
+         "a member would have the name of its class"},
+        {"[OnnxGpu(\"filter.onnx\")] partial class S { int Gpu; }", TUKI0142, "\"filter.onnx\"",
+         "the class has a member of it"},
+        {"[OnnxGpu(\"filter.onnx\")] partial class S { enum Texture2D { } }", TUKI0142,
+         "\"filter.onnx\"", "the class has a member of it"},
+    };
+    struct script *script;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        script = read_text(rows[i].text);
+        assert_int_equal(script->problem_count, 1);
+        expect_problem(script, 0, rows[i].code, rows[i].at, rows[i].message);
+        assert_int_equal(script->unit_count, 1);
+        assert_true(script->units[0].blocked);
+        script_release(script);
+    }
+    script = read_text("namespace Gpus.MyMathf { partial interface Filter<T> { "
+                       "[OnnxGpu(\"filter.onnx\")] sealed partial "
+                       "record class S<U>(int Filter) { Color4 Color4; int Vector4, file; } } }");
+    assert_int_equal(script->problem_count, 0);
+    assert_string_equal(script->units[0].options.keyword, "record");
+    assert_string_equal(script->units[0].options.outer[0], "partial interface Filter<T>");
+    script_release(script);
+}
+
 static void test_files(void **state)
 {
     struct script *script = read_text(
@@ -205,10 +255,11 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unit),         cmocka_unit_test(test_problems),
-        cmocka_unit_test(test_files),        cmocka_unit_test(test_finding),
-        cmocka_unit_test(test_equal),        cmocka_unit_test(test_model),
-        cmocka_unit_test(test_asset_folder), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_unit),    cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_forms),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_finding), cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_model),   cmocka_unit_test(test_asset_folder),
+        cmocka_unit_test(test_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
