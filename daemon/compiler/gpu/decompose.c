@@ -9,6 +9,9 @@
 
 /* ---- Softmax ---- */
 
+/* exp(x - m - d) is not above that: m + d is less than 1/64 below the greatest element. */
+static const double GREATEST_EXPONENTIAL = 1.02;
+
 /* Axes that are normalised together: one, or with attribute flatten (opsets before 13) all from
  * axis on. Gives x without its greatest element; *scale: one divided by the sum, or its logarithm.
  */
@@ -31,7 +34,9 @@ static struct value *softmax(struct node *n)
 {
     struct value *inverse, *shifted = softmax_parts(n, false, &inverse);
 
-    return make_binary(n, "Mul", make_unary(n, "Exp", shifted), inverse);
+    struct value *e = make_within(make_unary(n, "Exp", shifted), 0, GREATEST_EXPONENTIAL);
+
+    return make_within(make_binary(n, "Mul", e, inverse), 0, 1);
 }
 
 static struct value *log_softmax(struct node *n)
@@ -43,12 +48,19 @@ static struct value *log_softmax(struct node *n)
 
 /* ---- normalisations ---- */
 
+/* Of `count` numbers whose squares are 1 in the mean, none is greater than the root of count. What
+ * 16 bits lose of the mean's rest (2^-7 at most) and of the factor comes on top. */
 static struct value *normalised_by(struct node *n, struct value *x, struct value *s, bool rms)
 {
+    double count = (double)shape_count(&x->shape) * 4 / (double)shape_count(&s->shape);
+    double epsilon = (double)node_float(s->producer, "epsilon", 1e-5f);
+    double factor = fmin(1 / sqrt(epsilon), 65504);
+    double most = 1.01 * sqrt(count) + 0x1p-6 * factor;
+
     if (!rms)
         x = make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)),
                         make_component(n, s, 1));
-    return make_binary(n, "Mul", x, make_component(n, s, 2));
+    return make_within(make_binary(n, "Mul", x, make_component(n, s, 2)), -most, most);
 }
 
 static struct value *normalised(struct node *n, struct value *x, int count, const int64_t *axes,

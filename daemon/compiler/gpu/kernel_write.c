@@ -71,6 +71,19 @@ static void kernel_cell(struct kernel *k, const struct layout *l, const struct s
     k->cell = lanes_along(k, at, s->axes, l->packed, k->cell.count);
 }
 
+/* text within lo … hi, either of which may be infinite. */
+static const char *limited(struct kernel *k, const char *text, double lo, double hi)
+{
+    if (isfinite(lo) && isfinite(hi))
+        return kernel_text(k, "Mathf.Clamp(%s, %s, %s)", text, kernel_number(k, lo),
+                           kernel_number(k, hi));
+    if (isfinite(lo))
+        return kernel_text(k, "Mathf.Max(%s, %s)", text, kernel_number(k, lo));
+    if (isfinite(hi))
+        return kernel_text(k, "Mathf.Min(%s, %s)", text, kernel_number(k, hi));
+    return text;
+}
+
 struct kernel_text *kernel_write(struct plan *p, struct step *step)
 {
     struct kernel_state *state = NEW(&p->context->arena, struct kernel_state);
@@ -81,7 +94,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     const struct spot *spot = spot_of(v);
     const struct index *group;
     const char *lanes[4] = {0};
-    double lo = -65504, hi = 65504, a, b;
+    double most = step->limited ? 65504 : INFINITY, lo, hi, a, b;
     bool computes = !step->copies;
     int exponent = step->copies ? 0 : spot->exponent;
 
@@ -96,8 +109,8 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
         k->lowered = true;
     }
     /* A last Relu or Clip and the limit of 16 bits are one clamp. */
-    lo = ldexp(lo, exponent);
-    hi = ldexp(hi, exponent);
+    lo = -ldexp(most, exponent);
+    hi = ldexp(most, exponent);
     while (!step->copies && v->producer->op->functions->clamp &&
            v->producer->op->functions->clamp(v->producer, &a, &b)) {
         lo = fmax(fmin(a, hi), lo);
@@ -126,8 +139,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
             lanes[j] = kernel_format(
                 k, kernel_text(k, "{0} * %s", kernel_number(k, ldexp(1, -exponent))), one);
         }
-        lanes[j] = kernel_text(k, "Mathf.Clamp(%s, %s, %s)", lanes[j], kernel_number(k, lo),
-                               kernel_number(k, hi));
+        lanes[j] = limited(k, lanes[j], lo, hi);
         if (4 * (l->groups - 1) + j >= extent) {
             struct strbuf band;
 

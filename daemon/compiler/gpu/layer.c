@@ -108,6 +108,7 @@ static struct hash layer_key(struct recipe_walk *w)
     add_layout(&w->hasher, &s->layout);
     hasher_add_number(&w->hasher, s->copies);
     hasher_add_number(&w->hasher, spot && !s->copies ? (uint64_t)spot->exponent : 0);
+    hasher_add_number(&w->hasher, s->limited);
     add_value(w, s->value, !s->copies);
     return hasher_finish(&w->hasher);
 }

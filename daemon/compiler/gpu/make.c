@@ -150,6 +150,14 @@ struct value *make_statistics(struct node *n, const char *op, struct value *x, i
     return make_inferred(s);
 }
 
+struct value *make_within(struct value *v, double lo, double hi)
+{
+    const double both[] = {lo, hi};
+
+    v->within = arena_memdup(&v->producer->graph->context->arena, both, sizeof both);
+    return v;
+}
+
 struct value *make_stored(struct node *n, struct value *v)
 {
     return v->constant ? v : make_unary(n, "Store", v);

@@ -36,6 +36,8 @@ struct value *make_per_channel(struct node *n, struct value *v, int axes, int ax
 struct value *make_component(struct node *n, struct value *statistics, int index);
 struct value *make_statistics(struct node *n, const char *op, struct value *x, int count,
                               const int64_t *axes, float epsilon, bool rms);
+/* v, whose elements are known to lie within lo … hi by what they are computed for. */
+struct value *make_within(struct value *v, double lo, double hi);
 /* v in a texture of its own: what reads it again and again, or from step to step, shall not compute
  * it again. */
 struct value *make_stored(struct node *n, struct value *v);

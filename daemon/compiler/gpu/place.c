@@ -175,8 +175,6 @@ bool place_output(struct plan *p, int i)
 
     if (!edge_layout(p, &place, v, output_is_line(v), &edge))
         return false;
-    if (spot && spot->placement == PLACED_INLINE)
-        store_value(p, v);
     if (spot && spot->placement == PLACED_BUFFER && spot->step && spot->buffer < 0) {
         int packed = spot->step->packed;
 

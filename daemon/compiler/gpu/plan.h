@@ -8,6 +8,7 @@
 #include "daemon/compiler/graph/graph.h"
 
 struct compile_cache;
+struct extent;
 struct kernel_text;
 struct pattern;
 
@@ -26,8 +27,11 @@ struct spot {
     struct layout layout;  /* PLACED_BUFFER */
     int buffer;            /* PLACED_BUFFER: in plan->buffers */
     struct step *step;     /* that computes it: PLACED_BUFFER (NULL for inputs), PLACED_JOINED */
-    double size;           /* that it probably has (magnitude.h) */
+    struct extent *extent; /* how large it becomes (range.h) */
     int exponent;          /* PLACED_BUFFER: it is stored times 2^-exponent */
+    bool limited;          /* PLACED_BUFFER: it may be more than 16 bits hold */
+    int order;             /* of the node that makes it, in the graph's list */
+    int mark;              /* for walks */
     const int64_t *tables; /* of token ids: tokens_tables(), one row of the buffer each */
     int table_count;
 };
@@ -62,6 +66,7 @@ struct step {
     struct value *value; /* what it writes */
     int packed;          /* axis of value that has to lie in components, -1: any */
     bool copies; /* value lies elsewhere too; this step only moves it to where it is wanted */
+    bool limited; /* what it writes may be more than 16 bits hold */
     struct layout layout; /* of what it writes */
     int buffer;           /* that it writes */
     struct value *

@@ -9,8 +9,9 @@
  * least.
  * 4. Kernels are written, and with them it is known what each step reads: that gives the order.
  */
+#include "daemon/compiler/gpu/excess.h"
 #include "daemon/compiler/gpu/layer.h"
-#include "daemon/compiler/gpu/magnitude.h"
+#include "daemon/compiler/gpu/range.h"
 #include "daemon/compiler/gpu/steps_inside.h"
 #include "daemon/compiler/operators/lower.h"
 #include <string.h>
@@ -261,6 +262,25 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
         }
 }
 
+/* What is an output is computed once. */
+static void store_outputs(struct plan *p)
+{
+    struct graph *g = p->graph;
+
+    for (int i = 0; i < g->output_count; i++)
+        if (g->outputs[i]->plan && spot_of(g->outputs[i])->placement == PLACED_INLINE)
+            store_value(p, g->outputs[i]);
+}
+
+static void limit_steps(struct plan *p)
+{
+    for (int i = 0; i < p->step_count; i++) {
+        struct step *s = p->steps[i];
+
+        s->limited = s->copies ? copy_is_limited(p->context, s->value) : spot_of(s->value)->limited;
+    }
+}
+
 /* ---- order ---- */
 
 /* Steps in an order in which each stands after those that write what it reads; otherwise as they
@@ -336,12 +356,15 @@ struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
     k = kernel_planning(p);
     join_steps(p, k);
     store_where_cheaper(p, k);
-    plan_magnitudes(p);
+    store_outputs(p);
+    plan_ranges(p);
     good = place_inputs(p);
     for (int i = 0; i < g->output_count; i++)
         good = place_output(p, i) && good;
     if (!good)
         return NULL;
+    limit_steps(p);
+    report_excess(p);
     /* From the last to the first: a value's readers have their layouts before it. */
     for (int i = p->step_count; i-- > 0;) {
         struct step *s = p->steps[i];

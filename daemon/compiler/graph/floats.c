@@ -1,6 +1,7 @@
 /* Each loop is written once and compiled twice, for any processor and for those with AVX2. Without
  * FMA in either: a contracted product would be another number. */
 #include "daemon/compiler/graph/floats.h"
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,7 +34,7 @@ LOOP figures_loop(const void *numbers, size_t count, struct floats_figures *f)
     const unaligned_float *x = numbers;
     const unaligned_bits *bits = numbers;
     int32_t most[LANES] = {0}, all = 0;
-    double sums[LANES] = {0};
+    double squares[LANES] = {0}, sums[LANES] = {0};
     size_t i = 0;
 
     /* Magnitudes of float32 are in the order of their bits. */
@@ -42,18 +43,21 @@ LOOP figures_loop(const void *numbers, size_t count, struct floats_figures *f)
             int32_t magnitude = bits[i + k] & INT32_MAX;
 
             most[k] = magnitude > most[k] ? magnitude : most[k];
-            sums[k] += (double)x[i + k] * (double)x[i + k];
+            squares[k] += (double)x[i + k] * (double)x[i + k];
+            sums[k] += (double)fabsf(x[i + k]);
         }
     for (size_t k = 0; k < count - i; k++) {
         int32_t magnitude = bits[i + k] & INT32_MAX;
 
         most[k] = magnitude > most[k] ? magnitude : most[k];
-        sums[k] += (double)x[i + k] * (double)x[i + k];
+        squares[k] += (double)x[i + k] * (double)x[i + k];
+        sums[k] += (double)fabsf(x[i + k]);
     }
-    f->square_sum = 0;
+    f->square_sum = f->sum = 0;
     for (int k = 0; k < LANES; k++) {
         all = most[k] > all ? most[k] : all;
-        f->square_sum += sums[k];
+        f->square_sum += squares[k];
+        f->sum += sums[k];
     }
     memcpy(&f->largest, &all, sizeof all);
 }

@@ -9,6 +9,7 @@
 struct floats_figures {
     float largest;     /* the greatest magnitude, 0 of nothing; a NaN is greater than all numbers */
     double square_sum; /* in float64, in eight interleaved partial sums */
+    double sum;        /* of magnitudes, likewise */
 };
 
 /* Of count numbers, which may lie at any address. */

@@ -118,6 +118,7 @@ struct node *graph_node_like(struct graph *g, const struct operator* op, const s
     struct node *n = graph_node(g, op, origin->name, inputs, input_count, output_count);
 
     n->position = origin->position;
+    n->layer_op = origin->layer_op ? origin->layer_op : origin->op_type;
     return n;
 }
 

@@ -37,7 +37,9 @@ struct value {
     int output_count; /* how many graph outputs it is */
     int source; /* the first model input that its numbers come from, -1 if none; see value_source()
                  */
-    bool read;  /* of an input: a layer of the file reads it (graph/accept.h) */
+    const double *within; /* [2]: least and greatest element, by the definition of the operator
+                             that it was made for; NULL: nothing is known */
+    bool read;            /* of an input: a layer of the file reads it (graph/accept.h) */
     bool poisoned; /* a fault was reported: nothing about it or its readers is reported again */
     int id;        /* dense, unique in its graph; no order is to be taken from it */
     void *plan;    /* the GPU half's own notes (gpu/plan.h) */
@@ -73,6 +75,7 @@ struct node {
     const char *op_type;       /* operator as the file calls it */
     const char *domain;        /* "" for the standard one */
     const struct operator* op; /* row of the table; NULL: not supported (reported) */
+    const char *layer_op;      /* of the file's layer that it is a part of; NULL: op_type */
     int opset;                 /* of its domain, as its graph or function imports it */
     int position;              /* in the file's node list, for "Conv #12" and sorting */
     struct value **inputs;     /* NULL entries: optional, left out */

@@ -1,6 +1,7 @@
 #include "daemon/compiler/graph/tensor.h"
 #include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/operators/operator.h"
+#include <math.h>
 #include <string.h>
 
 enum { READ_AT_ONCE = 1 << 18 };
@@ -356,4 +357,143 @@ double tensor_square_sum(struct context *c, struct tensor *t)
     c->style = style;
     t->summed = true;
     return t->square_sum;
+}
+
+/* Elements at … at + count - 1 into the sums of their rows. */
+static void add_to_rows(const int64_t *split, double *sums, const float *numbers, int64_t at,
+                        int64_t count)
+{
+    for (int64_t i = 0; i < count;) {
+        int64_t row = (at + i) / split[2] % split[1], run = split[2] - (at + i) % split[2];
+
+        run = run < count - i ? run : count - i;
+        if (run > 1)
+            sums[row] += floats_figures(numbers + i, (size_t)run).sum;
+        else
+            sums[row] += (double)fabsf(numbers[i]);
+        i += run;
+    }
+}
+
+/* A matrix of which t is the transposed one is looked at in its place. */
+static struct tensor *transposed_of(const struct tensor *t)
+{
+    const struct node *n = t->deferred;
+    const int64_t *perm;
+    int count;
+
+    if (!n || t->shape.axes != 2 || strcmp(n->op_type, "Transpose") != 0 || *n->domain)
+        return NULL;
+    perm = node_ints(n, "perm", &count);
+    return !perm || perm[0] == 1 ? n->inputs[0]->constant : NULL;
+}
+
+void tensor_set_row_sum(struct tensor *t, int64_t outer, int64_t rows, int64_t inner, double sum)
+{
+    t->summed_rows[0] = outer;
+    t->summed_rows[1] = rows;
+    t->summed_rows[2] = inner;
+    t->row_sum = sum;
+}
+
+/* Of one style; *exact becomes false where it is not. */
+static double row_sum(struct context *c, struct tensor *t, const int64_t *split, double enough,
+                      bool *exact)
+{
+    int64_t outer = split[0], rows = split[1], inner = split[2];
+    struct arena *scratch;
+    struct tensor *other;
+    double *sums, most = 0, largest = 0;
+
+    while (t->styles)
+        t = t->styles->of[c->style];
+    other = transposed_of(t);
+    if (other && inner == 1 && rows == other->shape.dim[0])
+        return row_sum(c, other, (const int64_t[]){1, rows, outer}, enough, exact);
+    if (t->rows && outer == 1 && rows == t->shape.dim[0]) {
+        for (int64_t r = 0; r < rows; r++)
+            most = fmax(most, t->rows[r].sum);
+        return most;
+    }
+    if (t->rows && outer >= t->shape.dim[0]) {
+        for (int64_t r = 0; r < t->shape.dim[0]; r++) {
+            most += (double)t->rows[r].largest * (double)(outer / t->shape.dim[0] * inner);
+            largest = fmax(largest, (double)t->rows[r].largest);
+        }
+        if (most <= enough || largest > enough) {
+            *exact = false;
+            return most;
+        }
+        most = 0;
+    }
+    scratch = arena_child(&c->arena);
+    sums = NEW_ARRAY(scratch, rows, double);
+    if (tensor_has_parts(t)) {
+        enum { PART = 1 << 15 };
+        float *part = NEW_ARRAY(scratch, PART, float);
+
+        for (int64_t at = 0; at < t->count; at += PART) {
+            int64_t count = t->count - at < PART ? t->count - at : PART;
+
+            context_poll(c);
+            tensor_floats_part(c, t, at, count, part);
+            add_to_rows(split, sums, part, at, count);
+        }
+    } else {
+        add_to_rows(split, sums, tensor_floats(c, t, scratch), 0, t->count);
+    }
+    for (int64_t r = 0; r < rows; r++)
+        most = fmax(most, sums[r]);
+    arena_free(scratch);
+    return most;
+}
+
+double tensor_row_sum(struct context *c, struct tensor *t, int64_t outer, int64_t rows,
+                      int64_t inner, double enough)
+{
+    const int64_t split[] = {outer, rows, inner};
+    int style = c->style;
+    bool exact = true;
+    double most = 0;
+
+    if (!t->count)
+        return 0;
+    if (!memcmp(split, t->summed_rows, sizeof split))
+        return t->row_sum;
+    for (int s = 0; s < (t->varies ? c->styles : 1); s++) {
+        c->style = t->varies ? s : style;
+        most = fmax(most, row_sum(c, t, split, enough, &exact));
+    }
+    c->style = style;
+    /* What is not exact costs nothing to find again. */
+    if (exact)
+        tensor_set_row_sum(t, outer, rows, inner, most);
+    return most;
+}
+
+void tensor_range(struct context *c, struct tensor *t, double *least, double *greatest)
+{
+    int style = c->style;
+
+    if (!t->ranged) {
+        struct arena *scratch = arena_child(&c->arena);
+
+        t->least = INFINITY;
+        t->greatest = -INFINITY;
+        for (int s = 0; s < (t->varies ? c->styles : 1); s++) {
+            const float *numbers;
+
+            c->style = t->varies ? s : style;
+            numbers = tensor_floats(c, t, scratch);
+            for (int64_t i = 0; i < t->count; i++) {
+                t->least = fmin(t->least, (double)numbers[i]);
+                t->greatest = fmax(t->greatest, (double)numbers[i]);
+            }
+        }
+        c->style = style;
+        t->ranged = true;
+        arena_free(scratch);
+    }
+    *least = t->least;
+    *greatest = t->greatest;
 }

@@ -64,6 +64,10 @@ struct tensor {
                                         * else NULL */
     bool summed;
     double square_sum; /* of all elements, once somebody has added it up */
+    bool ranged;
+    double least, greatest; /* element, once somebody has looked */
+    int64_t summed_rows[3]; /* outer, rows and inner of row_sum, once somebody has added it up */
+    double row_sum;
 };
 
 /* Payload size in bytes of count elements, -1 on overflow or strings. */
@@ -96,6 +100,17 @@ bool tensor_has_parts(const struct tensor *t);
 /* Sum of the squares of all elements; remembered. Of a constant that differs between styles the
  * largest of all. */
 double tensor_square_sum(struct context *c, struct tensor *t);
+/*
+ * Of t as [outer, rows, inner]: the greatest sum of magnitudes of a row (outer times inner
+ * elements, what is summed up into one output of a layer); remembered. Or something above it, where
+ * that is not above `enough` or it would be above it all the same: then nothing is read.
+ */
+double tensor_row_sum(struct context *c, struct tensor *t, int64_t outer, int64_t rows,
+                      int64_t inner, double enough);
+/* Notes what tensor_row_sum() shall answer for these. */
+void tensor_set_row_sum(struct tensor *t, int64_t outer, int64_t rows, int64_t inner, double sum);
+/* The least and the greatest element (a NaN is passed over); remembered. Not of an empty one. */
+void tensor_range(struct context *c, struct tensor *t, double *least, double *greatest);
 /* One element converted, for tensors in memory. */
 double tensor_number(const struct tensor *t, int64_t index);
 int64_t tensor_integer(const struct tensor *t, int64_t index);

@@ -1,5 +1,6 @@
 /* Cast and CastLike: the same elements in another type. BitCast: the same bits. */
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <string.h>
@@ -93,10 +94,12 @@ static bool evaluate_cast(struct node *n, struct tensor *const *in, struct tenso
 
 const struct operator_functions cast_functions = {.role = ROLE_ELEMENTWISE,
                                                   .express = express_elementwise,
+                                                  .range = range_elementwise,
                                                   .infer = infer_cast,
                                                   .evaluate = evaluate_cast};
 const struct operator_functions cast_like_functions = {.role = ROLE_ELEMENTWISE,
                                                        .express = express_elementwise,
+                                                       .range = range_elementwise,
                                                        .infer = infer_cast_like,
                                                        .evaluate = evaluate_cast};
 const struct operator_functions bit_cast_functions = {

@@ -1,8 +1,9 @@
 /* Concat and Split: parts of one axis. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/concat.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
+#include "daemon/compiler/operators/range.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -108,8 +109,20 @@ static bool concat_evaluate(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
-const struct operator_functions concat_functions = {
-    .role = ROLE_VIEW, .view = view_concat, .infer = concat_infer, .evaluate = concat_evaluate};
+static void concat_range(const struct node *n, int output, const struct range *in,
+                         struct range *out)
+{
+    (void)output;
+    *out = in[0];
+    for (int i = 1; i < n->input_count; i++)
+        *out = range_hull(*out, in[i]);
+}
+
+const struct operator_functions concat_functions = {.role = ROLE_VIEW,
+                                                    .view = view_concat,
+                                                    .range = concat_range,
+                                                    .infer = concat_infer,
+                                                    .evaluate = concat_evaluate};
 
 /* ---- Split ---- */
 
@@ -222,5 +235,8 @@ static bool split_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions split_functions = {
-    .role = ROLE_VIEW, .view = view_split, .upgrade = split_upgrade, .infer = split_infer, .evaluate = split_evaluate};
+const struct operator_functions split_functions = {.role = ROLE_VIEW,
+                                                   .view = view_split,
+                                                   .upgrade = split_upgrade,
+                                                   .infer = split_infer,
+                                                   .evaluate = split_evaluate};

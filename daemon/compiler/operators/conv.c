@@ -1,8 +1,10 @@
 /* Conv and ConvTranspose of any number of spatial axes. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
+#include <string.h>
 
 /* Output planes computed together, so that one load of the input serves several of them. */
 enum { BLOCK = 4 };
@@ -219,7 +221,41 @@ static bool evaluate_conv_transpose(struct node *n, struct tensor *const *in, st
     return evaluate_either(n, in, out, arena, scratch, true);
 }
 
-const struct operator_functions conv_functions = {
-    .role = ROLE_STEP, .lower = lower_conv, .packed = packed_channels, .reuse = reuse_conv, .infer = infer_conv, .evaluate = evaluate_conv};
-const struct operator_functions conv_transpose_functions = {
-    .role = ROLE_STEP, .lower = lower_conv_transpose, .packed = packed_channels, .reuse = reuse_conv_transpose, .infer = infer_conv_transpose, .evaluate = evaluate_conv_transpose};
+/* Padding is 0, which does not matter where the bounds are those of either sign. */
+static void conv_range(const struct node *n, int output, const struct range *in, struct range *out)
+{
+    struct context *c = n->graph->context;
+    struct tensor *w = n->inputs[1]->constant;
+    const struct shape *s = &w->shape;
+    bool transposed = !strcmp(n->op->name, "ConvTranspose");
+    double usual;
+
+    (void)output;
+    if (transposed)
+        *out = range_weighted(c, in[0], w, s->dim[0], s->dim[1], shape_product(s, 2, s->axes),
+                              (double)s->dim[0] * (double)shape_product(s, 2, s->axes),
+                              (double)s->dim[1]);
+    else
+        *out = range_weighted(c, in[0], w, 1, s->dim[0], shape_product(s, 1, s->axes),
+                              (double)shape_product(s, 1, s->axes), (double)s->dim[0]);
+    if (node_input(n, 2)) {
+        usual = out->usual + in[2].usual;
+        *out = range_add(*out, in[2]);
+        out->usual = usual;
+    }
+}
+
+const struct operator_functions conv_functions = {.role = ROLE_STEP,
+                                                  .lower = lower_conv,
+                                                  .range = conv_range,
+                                                  .packed = packed_channels,
+                                                  .reuse = reuse_conv,
+                                                  .infer = infer_conv,
+                                                  .evaluate = evaluate_conv};
+const struct operator_functions conv_transpose_functions = {.role = ROLE_STEP,
+                                                            .lower = lower_conv_transpose,
+                                                            .range = conv_range,
+                                                            .packed = packed_channels,
+                                                            .reuse = reuse_conv_transpose,
+                                                            .infer = infer_conv_transpose,
+                                                            .evaluate = evaluate_conv_transpose};

@@ -1,4 +1,5 @@
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <math.h>
@@ -184,6 +185,13 @@ static double parameter(const struct node *n, const struct parameter *p)
     return a->type == ATTRIBUTE_INT ? (double)a->i : (double)a->f;
 }
 
+double elementwise_at(const struct node *n, double x)
+{
+    const struct elementwise *row = find(n);
+
+    return row->real(x, 0, parameter(n, &row->a), parameter(n, &row->b));
+}
+
 static void infer_elementwise(struct node *n)
 {
     const struct elementwise *row = find(n);
@@ -312,8 +320,12 @@ static bool evaluate_elementwise(struct node *n, struct tensor *const *in, struc
 }
 
 #define ELEMENTWISE(name, prefix, operands, numbers, result, first, second, r, w)                  \
-    const struct operator_functions prefix##_functions = {                                         \
-        .role = ROLE_ELEMENTWISE, .express = express_elementwise, .clamp = clamp_unary, .infer = infer_elementwise, .evaluate = evaluate_elementwise};
+    const struct operator_functions prefix##_functions = {.role = ROLE_ELEMENTWISE,                \
+                                                          .express = express_elementwise,          \
+                                                          .clamp = clamp_unary,                    \
+                                                          .range = range_elementwise,              \
+                                                          .infer = infer_elementwise,              \
+                                                          .evaluate = evaluate_elementwise};
 #include "daemon/compiler/operators/elementwise.def"
 #undef ELEMENTWISE
 
@@ -378,7 +390,10 @@ static bool evaluate_clip(struct node *n, struct tensor *const *in, struct tenso
     return true;
 }
 
-const struct operator_functions clip_functions = {.role = ROLE_ELEMENTWISE, .express = express_elementwise, .clamp = clamp_clip,
+const struct operator_functions clip_functions = {.role = ROLE_ELEMENTWISE,
+                                                  .express = express_elementwise,
+                                                  .clamp = clamp_clip,
+                                                  .range = range_elementwise,
                                                   .upgrade = upgrade_clip,
                                                   .infer = infer_clip,
                                                   .evaluate = evaluate_clip};

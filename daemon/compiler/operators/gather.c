@@ -4,6 +4,7 @@
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
+#include "daemon/compiler/operators/range.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -101,8 +102,19 @@ static bool gather_evaluate(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
-const struct operator_functions gather_functions = {
-    .role = ROLE_VIEW, .view = view_gather, .infer = gather_infer, .evaluate = gather_evaluate};
+/* Missing token ids are rows of 0. */
+static void gather_range(const struct node *n, int output, const struct range *in,
+                         struct range *out)
+{
+    (void)output;
+    *out = n->inputs[1]->constant ? in[0] : range_hull(in[0], range_make(0, 0));
+}
+
+const struct operator_functions gather_functions = {.role = ROLE_VIEW,
+                                                    .view = view_gather,
+                                                    .range = gather_range,
+                                                    .infer = gather_infer,
+                                                    .evaluate = gather_evaluate};
 
 /* ---- GatherElements, ScatterElements ---- */
 

@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct expression {
-    const char *op, *text;
-};
-static const struct expression texts[] = {
-#define EXPRESSION(op, text) {#op, text},
-#include "daemon/compiler/operators/expressions.def"
-#undef EXPRESSION
-};
-
 /* Writes the numbers of attributes into text: {alpha=0.2} becomes a literal. */
 static const char *with_attributes(struct kernel *k, const struct node *n, const char *text)
 {
@@ -235,36 +226,39 @@ static const char *erf_operator(struct kernel *k, const struct node *n, const ch
     return error_function(k, operands[0]);
 }
 
-static const struct {
-    const char *op;
+/* A text, or a function where a text is not enough. */
+static const struct expression {
+    const char *op, *text;
     const char *(*express)(struct kernel *k, const struct node *n, const char *const *operands);
-} functions[] = {
-    {"Cast", cast},        {"CastLike", cast}, {"Clip", clip},          {"Erf", erf_operator},
-    {"Gelu", gelu},        {"IsInf", never},   {"IsNaN", never},        {"Max", greatest},
-    {"Mean", mean},        {"Min", least},     {"Mod", modulo},         {"Pow", power},
-    {"Round", round_even}, {"Sum", sum},       {"Tanh", tanh_operator},
+} expressions[] = {
+#define EXPRESSION(op, range, text) {#op, text, NULL},
+#define EXPRESSED(op, range, function) {#op, NULL, function},
+#include "daemon/compiler/operators/expressions.def"
+#undef EXPRESSION
+#undef EXPRESSED
 };
+
+static const struct expression *expression_find(const struct node *n)
+{
+    for (size_t i = 0; i < sizeof expressions / sizeof *expressions; i++)
+        if (!strcmp(expressions[i].op, n->op->name))
+            return &expressions[i];
+    return NULL;
+}
 
 const char *express_elementwise(struct kernel *k, const struct node *n, const char *const *operands)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (!strcmp(functions[i].op, n->op->name))
-            return functions[i].express(k, n, operands);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!strcmp(texts[i].op, n->op->name))
-            return kernel_format(k, with_attributes(k, n, texts[i].text), operands);
-    BUG(k->context, "%s has no expression", n->op->name);
+    const struct expression *e = expression_find(n);
+
+    if (!e)
+        BUG(k->context, "%s has no expression", n->op->name);
+    return e->express ? e->express(k, n, operands)
+                      : kernel_format(k, with_attributes(k, n, e->text), operands);
 }
 
 bool is_expressed(const struct node *n)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (!strcmp(functions[i].op, n->op->name))
-            return true;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!strcmp(texts[i].op, n->op->name))
-            return true;
-    return false;
+    return expression_find(n) != NULL;
 }
 
 bool clamp_unary(const struct node *n, double *lo, double *hi)

@@ -2,8 +2,9 @@
  * MatMul, Gemm, Det. Source: onnx.ai/onnx/operators, MatMul 13, Gemm 13, Det 22. (Einsum:
  * einsum.c.)
  */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <math.h>
@@ -225,8 +226,40 @@ static bool evaluate_matmul(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
-const struct operator_functions matmul_functions = {
-    .role = ROLE_STEP, .lower = lower_matmul, .packed = packed_matmul, .reuse = reuse_matmul, .infer = infer_matmul, .evaluate = evaluate_matmul};
+static void matmul_range(const struct node *n, int output, const struct range *in,
+                         struct range *out)
+{
+    struct context *c = n->graph->context;
+    const struct shape *a = &n->inputs[0]->shape, *b = &n->inputs[1]->shape;
+    double terms = (double)a->dim[a->axes - 1];
+
+    (void)output;
+    if (n->inputs[1]->constant) {
+        int64_t columns = b->axes > 1 ? b->dim[b->axes - 1] : 1,
+                outer = columns ? shape_count(b) / columns : 0;
+
+        *out = range_weighted(c, in[0], n->inputs[1]->constant, outer, columns, 1, terms,
+                              (double)columns * (double)outer / terms);
+    } else if (n->inputs[0]->constant) {
+        int64_t rows = a->axes > 1 ? a->dim[a->axes - 2] : 1,
+                outer = a->axes > 2 ? shape_product(a, 0, a->axes - 2) : 1;
+
+        *out = range_weighted(c, in[1], n->inputs[0]->constant, outer, rows, a->dim[a->axes - 1],
+                              terms, (double)outer * (double)rows);
+    } else {
+        *out = range_sum(range_multiply(in[0], in[1]), terms);
+        out->usual = in[0].usual * in[1].usual * sqrt(terms);
+        out->excess = EXCESS_PRODUCT;
+    }
+}
+
+const struct operator_functions matmul_functions = {.role = ROLE_STEP,
+                                                    .lower = lower_matmul,
+                                                    .range = matmul_range,
+                                                    .packed = packed_matmul,
+                                                    .reuse = reuse_matmul,
+                                                    .infer = infer_matmul,
+                                                    .evaluate = evaluate_matmul};
 
 /* ---- Gemm: alpha * A' * B' + beta * C ---- */
 

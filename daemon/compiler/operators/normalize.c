@@ -4,6 +4,7 @@
  * per group), RMSNormalization 23, MeanVarianceNormalization 13, LpNormalization 22, LRN 13.
  */
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <math.h>
@@ -563,7 +564,23 @@ static bool evaluate_lrn(struct node *n, struct tensor *const *in, struct tensor
     return true;
 }
 
+/* Squares are added to bias, which is 1 in all models that were ever seen. */
+static void lrn_range(const struct node *n, int output, const struct range *in, struct range *out)
+{
+    double bias = (double)node_float(n, "bias", 1), alpha = (double)node_float(n, "alpha", 1e-4f),
+           beta = (double)node_float(n, "beta", 0.75f);
+
+    (void)output;
+    if (bias > 0 && alpha >= 0 && beta >= 0) {
+        *out = range_scale(range_hull(in[0], range_make(0, 0)), pow(bias, -beta) * (1 + 1e-5));
+        out->usual = in[0].usual;
+    } else {
+        out->excess = EXCESS_DIVISION;
+    }
+}
+
 const struct operator_functions lrn_functions = {.role = ROLE_STEP,
+                                                 .range = lrn_range,
                                                  .lower = lower_lrn,
                                                  .packed = packed_channels,
                                                  .infer = infer_lrn,

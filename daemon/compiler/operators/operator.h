@@ -12,6 +12,7 @@
 struct kernel; /* a kernel's text while it is written (gpu/kernel.h) */
 struct index;  /* an integer expression over a kernel's variables (gpu/index.h) */
 struct access; /* where a view's element comes from (gpu/view.h) */
+struct range;  /* how large elements become (operators/range.h) */
 
 /* How the GPU half treats an operator. */
 enum operator_role {
@@ -61,6 +62,11 @@ struct operator_functions {
     int (*packed)(const struct node *n, int input /* -1: the output */);
     /* ROLE_STEP: how often the kernel fetches each cell of that input. NULL: once. */
     int64_t (*reuse)(const struct node *n, int input);
+
+    /* How large elements of that output become, from how large those of the inputs are
+     * (operators/range.h says what in[i] is where an input is no number). NULL: as large as those
+     * of input 0 for ROLE_VIEW, else unknown. */
+    void (*range)(const struct node *n, int output, const struct range *in, struct range *out);
 };
 
 /* The domain of operators that only passes make: no file can name one. */

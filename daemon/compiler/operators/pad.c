@@ -1,8 +1,9 @@
 /* Pad: every mode, any axes, negative pads. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/pad.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
+#include "daemon/compiler/operators/range.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -154,5 +155,18 @@ static bool pad_evaluate(struct node *n, struct tensor *const *in, struct tensor
     return true;
 }
 
-const struct operator_functions pad_functions = {
-    .role = ROLE_VIEW, .view = view_pad, .upgrade = pad_upgrade, .infer = pad_infer, .evaluate = pad_evaluate};
+static void pad_range(const struct node *n, int output, const struct range *in, struct range *out)
+{
+    (void)output;
+    *out = in[0];
+    if (!strcmp(node_string(n, "mode", "constant"), "constant"))
+        *out = range_hull(*out, node_input(n, 2) ? in[2] : range_make(0, 0));
+    out->usual = in[0].usual;
+}
+
+const struct operator_functions pad_functions = {.role = ROLE_VIEW,
+                                                 .view = view_pad,
+                                                 .range = pad_range,
+                                                 .upgrade = pad_upgrade,
+                                                 .infer = pad_infer,
+                                                 .evaluate = pad_evaluate};

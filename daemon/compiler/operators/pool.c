@@ -2,6 +2,7 @@
  * LpPool 22, GlobalAveragePool 22, GlobalMaxPool 22, GlobalLpPool 22, MaxUnpool 22. */
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/window.h"
 #include <math.h>
@@ -382,13 +383,54 @@ static bool evaluate_max_unpool(struct node *n, struct tensor *const *in, struct
     return true;
 }
 
+/* Padding counts as 0 or not at all. */
+static void average_pool_range(const struct node *n, int output, const struct range *in,
+                               struct range *out)
+{
+    double elements = 1;
+    int count;
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count);
+
+    (void)output;
+    for (int i = 0; i < count; i++)
+        elements *= (double)kernel[i];
+    *out = range_mean(in[0], elements);
+    if (node_int(n, "count_include_pad", 0))
+        *out = range_hull(*out, range_make(0, 0));
+}
+
+static void global_average_range(const struct node *n, int output, const struct range *in,
+                                 struct range *out)
+{
+    (void)output;
+    *out =
+        range_mean(in[0], (double)shape_product(&n->inputs[0]->shape, 2, n->inputs[0]->shape.axes));
+}
+
+/* The root of a sum of powers: no larger than the p-th root of the number of elements allows. */
+static void lp_pool_range(const struct node *n, int output, const struct range *in,
+                          struct range *out)
+{
+    double p = (double)node_int(n, "p", 2), elements = 1;
+    int count;
+    const int64_t *kernel = node_ints(n, "kernel_shape", &count);
+
+    (void)output;
+    for (int i = 0; i < count; i++)
+        elements *= (double)kernel[i];
+    *out = range_sum(range_absolute(in[0]), pow(elements, 1 / p));
+    out->lo = 0;
+}
+
 const struct operator_functions average_pool_functions = {.role = ROLE_STEP,
+                                                          .range = average_pool_range,
                                                           .lower = lower_average_pool,
                                                           .packed = packed_channels,
                                                           .reuse = reuse_pool,
                                                           .infer = infer_pool,
                                                           .evaluate = evaluate_average_pool};
 const struct operator_functions global_average_pool_functions = {.role = ROLE_STEP,
+                                                                 .range = global_average_range,
                                                                  .lower = lower_reduce,
                                                                  .packed = packed_reduce,
                                                                  .infer = infer_global_pool,
@@ -397,17 +439,20 @@ const struct operator_functions global_average_pool_functions = {.role = ROLE_ST
 const struct operator_functions global_lp_pool_functions = {
     .role = ROLE_STEP, .infer = infer_global_pool, .evaluate = evaluate_global_lp};
 const struct operator_functions global_max_pool_functions = {.role = ROLE_STEP,
+                                                             .range = range_same,
                                                              .lower = lower_reduce,
                                                              .packed = packed_reduce,
                                                              .infer = infer_global_pool,
                                                              .evaluate = evaluate_global_max};
 const struct operator_functions lp_pool_functions = {.role = ROLE_STEP,
+                                                     .range = lp_pool_range,
                                                      .lower = lower_lp_pool,
                                                      .packed = packed_channels,
                                                      .reuse = reuse_pool,
                                                      .infer = infer_pool,
                                                      .evaluate = evaluate_lp_pool};
 const struct operator_functions max_pool_functions = {.role = ROLE_STEP,
+                                                      .range = range_same,
                                                       .lower = lower_max_pool,
                                                       .packed = packed_channels,
                                                       .reuse = reuse_pool,

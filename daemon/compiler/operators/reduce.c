@@ -7,6 +7,7 @@
  */
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <limits.h>
@@ -292,10 +293,54 @@ static bool evaluate_reduce(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
+/* How many elements one result is made of. */
+static double reduced_count(const struct node *n)
+{
+    double in = (double)shape_count(&n->inputs[0]->shape),
+           out = (double)shape_count(&n->outputs[0]->shape);
+
+    return out > 0 ? in / out : 0;
+}
+
+static void reduce_range(const struct node *n, int output, const struct range *in,
+                         struct range *out)
+{
+    const char *op = n->op->name;
+    double count = reduced_count(n);
+
+    (void)output;
+    if (!strcmp(op, "ReduceSum")) {
+        *out = range_sum(in[0], count);
+    } else if (!strcmp(op, "ReduceL1")) {
+        *out = range_sum(range_absolute(in[0]), count);
+    } else if (!strcmp(op, "ReduceL2")) {
+        *out = range_sum(range_absolute(in[0]), sqrt(count));
+        out->hi *= 1 + count * 0x1p-24;
+    } else if (!strcmp(op, "ReduceSumSquare")) {
+        *out = range_sum(range_power(in[0], 2), count);
+        out->usual = in[0].usual * in[0].usual * count;
+        out->excess = EXCESS_SQUARES;
+    } else if (!strcmp(op, "ReduceProd")) {
+        *out = range_product(in[0], count);
+        out->usual = in[0].usual;
+        out->excess = EXCESS_PRODUCT_OF_MANY;
+    } else if (!strcmp(op, "ReduceLogSum")) {
+        *out = range_sum(in[0], count);
+        out->lo = log(fmax(out->lo, 0));
+        out->hi = log(fmax(out->hi, 0));
+        out->usual = in[0].usual;
+    } else if (!strcmp(op, "ReduceMean")) {
+        *out = range_mean(in[0], count);
+    } else { /* ReduceMax, ReduceMin */
+        *out = in[0];
+    }
+}
+
 #define REDUCTION(prefix)                                                                          \
     const struct operator_functions prefix##_functions = {.role = ROLE_STEP,                       \
                                                           .lower = lower_reduce,                   \
                                                           .packed = packed_reduce,                 \
+                                                          .range = reduce_range,                   \
                                                           .upgrade = upgrade_reduce,               \
                                                           .infer = infer_reduce,                   \
                                                           .evaluate = evaluate_reduce};
@@ -378,12 +423,25 @@ static bool evaluate_arg_min(struct node *n, struct tensor *const *in, struct te
     return evaluate_arg(n, in, out, arena, scratch, false);
 }
 
+/* An index. */
+static void arg_range(const struct node *n, int output, const struct range *in, struct range *out)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+
+    (void)output;
+    (void)in;
+    *out = range_make(0, (double)s->dim[shape_axis(s, node_int(n, "axis", 0))]);
+    out->usual = out->hi;
+}
+
 const struct operator_functions arg_max_functions = {.role = ROLE_STEP,
+                                                     .range = arg_range,
                                                      .lower = lower_choice,
                                                      .packed = packed_choice,
                                                      .infer = infer_arg,
                                                      .evaluate = evaluate_arg_max};
 const struct operator_functions arg_min_functions = {.role = ROLE_STEP,
+                                                     .range = arg_range,
                                                      .lower = lower_choice,
                                                      .packed = packed_choice,
                                                      .infer = infer_arg,
@@ -462,13 +520,33 @@ static bool evaluate_cum_prod(struct node *n, struct tensor *const *in, struct t
     return evaluate_cumulative(n, in, out, arena, scratch, true);
 }
 
+static void cumulative_range(const struct node *n, int output, const struct range *in,
+                             struct range *out)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int count;
+    const int64_t *axis = node_constant_ints(n, 1, &count);
+    double length = axis ? (double)s->dim[shape_axis(s, *axis)] : (double)shape_count(s);
+
+    (void)output;
+    if (strcmp(n->op->name, "CumProd") != 0) {
+        *out = range_partial_sum(in[0], length);
+        return;
+    }
+    *out = range_product(in[0], length);
+    *out = range_hull(range_hull(*out, in[0]), range_make(1, 1));
+    out->excess = EXCESS_PRODUCT_OF_MANY;
+}
+
 const struct operator_functions cum_sum_functions = {.role = ROLE_STEP,
+                                                     .range = cumulative_range,
                                                      .lower = lower_scan,
                                                      .packed = packed_scan,
                                                      .reuse = reuse_scan,
                                                      .infer = infer_cumulative,
                                                      .evaluate = evaluate_cum_sum};
 const struct operator_functions cum_prod_functions = {.role = ROLE_STEP,
+                                                      .range = cumulative_range,
                                                       .lower = lower_scan,
                                                       .packed = packed_scan,
                                                       .reuse = reuse_scan,

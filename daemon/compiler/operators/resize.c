@@ -1,8 +1,9 @@
 /* Resize, and Upsample as it was before. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/resize.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
+#include "daemon/compiler/operators/range.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -448,7 +449,52 @@ static bool resize_evaluate(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
-const struct operator_functions resize_functions = {.role = ROLE_STEP, .lower = lower_resample, .packed = packed_resample, .reuse = reuse_resample,
+/* The greatest sum of the magnitudes of an output element's weights along an axis. */
+static double weight_sum(const struct resize *r, int axis, struct arena *scratch)
+{
+    double *weights = NEW_ARRAY(scratch, resize_taps_most(r, axis) + 1, double), most = 1;
+
+    for (int64_t i = 0; i < r->axis[axis].to; i++) {
+        int64_t first;
+        int count = resize_taps(r, axis, i, &first, weights);
+        double sum = 0;
+
+        for (int t = 0; t < count; t++)
+            sum += fabs(weights[t]);
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+/* Weights add up to 1; those of one sign give nothing outside of what they weigh. */
+static void resize_range(const struct node *n, int output, const struct range *in,
+                         struct range *out)
+{
+    struct arena *scratch;
+    struct resize r;
+    const char *why;
+    double factor = 1;
+
+    (void)output;
+    *out = range_unbounded();
+    if (!resize_read(n, &n->inputs[0]->shape, &r, &why))
+        return;
+    scratch = arena_child(&n->graph->context->arena);
+    for (int a = 0; r.mode == RESIZE_CUBIC && a < r.axes; a++)
+        if (r.axis[a].resized)
+            factor *= weight_sum(&r, a, scratch);
+    arena_free(scratch);
+    *out = factor > 1 + 1e-9 ? range_multiply(in[0], range_make(-factor, factor)) : in[0];
+    if (r.transform == RESIZE_CROP)
+        *out = range_hull(*out, range_make(r.extrapolation, r.extrapolation));
+    out->usual = in[0].usual;
+}
+
+const struct operator_functions resize_functions = {.role = ROLE_STEP,
+                                                    .range = resize_range,
+                                                    .lower = lower_resample,
+                                                    .packed = packed_resample,
+                                                    .reuse = reuse_resample,
                                                     .upgrade = resize_upgrade,
                                                     .infer = resize_infer,
                                                     .evaluate = resize_evaluate};

@@ -3,6 +3,7 @@
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
+#include "daemon/compiler/operators/range.h"
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -194,7 +195,31 @@ static bool grid_evaluate(struct node *n, struct tensor *const *in, struct tenso
     return true;
 }
 
+/* Cubic weights of a place add up to 1; with a = -0.75 their magnitudes do to 1.375 an axis at
+ * most. Outside there is 0. */
+static void grid_sample_range(const struct node *n, int output, const struct range *in,
+                              struct range *out)
+{
+    bool cubic = !strcmp(node_string(n, "mode", "linear"), "cubic");
+    int axes = n->inputs[0]->shape.axes - 2;
+
+    (void)output;
+    *out = range_hull(in[0], range_make(0, 0));
+    if (cubic)
+        *out = range_multiply(range_make(-pow(1.375, axes), pow(1.375, axes)), *out);
+    out->usual = in[0].usual;
+}
+
+/* Between the elements around, and 0 outside. */
+static void roi_range(const struct node *n, int output, const struct range *in, struct range *out)
+{
+    (void)n;
+    (void)output;
+    *out = range_hull(in[0], range_make(0, 0));
+}
+
 const struct operator_functions grid_sample_functions = {.role = ROLE_STEP,
+                                                         .range = grid_sample_range,
                                                          .lower = lower_grid_sample,
                                                          .packed = packed_sample,
                                                          .reuse = reuse_sample,
@@ -415,6 +440,7 @@ static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor
 }
 
 const struct operator_functions roi_align_functions = {.role = ROLE_STEP,
+                                                       .range = roi_range,
                                                        .lower = lower_roi_align,
                                                        .packed = packed_channels,
                                                        .upgrade = roi_upgrade,

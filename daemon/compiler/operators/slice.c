@@ -3,6 +3,7 @@
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
+#include "daemon/compiler/operators/range.h"
 #include <inttypes.h>
 
 /* ---- Slice ---- */
@@ -268,8 +269,18 @@ static bool trilu_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions trilu_functions = {
-    .role = ROLE_VIEW, .view = view_trilu, .infer = trilu_infer, .evaluate = trilu_evaluate};
+static void trilu_range(const struct node *n, int output, const struct range *in, struct range *out)
+{
+    (void)n;
+    (void)output;
+    *out = range_hull(in[0], range_make(0, 0));
+}
+
+const struct operator_functions trilu_functions = {.role = ROLE_VIEW,
+                                                   .view = view_trilu,
+                                                   .range = trilu_range,
+                                                   .infer = trilu_infer,
+                                                   .evaluate = trilu_evaluate};
 
 /* ---- ReverseSequence ---- */
 

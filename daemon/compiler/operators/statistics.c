@@ -9,7 +9,10 @@
  * kernel_shape): what DeformConv multiplies (lower_sample.c).
  */
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
+#include <math.h>
+#include <string.h>
 
 static void statistics_infer(struct node *n)
 {
@@ -73,29 +76,91 @@ static void deform_columns_infer(struct node *n)
     infer_output(n, 0, TYPE_FLOAT32, &s);
 }
 
+static const double usual_statistic = 4;
+
+/* Greatest elements go down by less than 32 and come apart into a multiple of 32 and the rest; sums
+ * of exponentials of which one is 1 at least have inverses up to 1. The same for means. */
+static void statistics_range(const struct node *n, int output, const struct range *in,
+                             struct range *out)
+{
+    double inverse = 1;
+
+    (void)output;
+    if (!strcmp(n->op->name, "NormStatistics"))
+        inverse = 1 / sqrt((double)node_float(n, "epsilon", 1e-5f));
+    *out = range_make(fmin(floor(in[0].lo / 32) * 32, 0), fmax(fmax(in[0].hi, 32), inverse));
+    out->usual = usual_statistic;
+    out->summed = true;
+}
+
+static void component_range(const struct node *n, int output, const struct range *in,
+                            struct range *out)
+{
+    const struct node *of = n->inputs[0]->producer;
+    int64_t index = node_int(n, "index", 0);
+
+    (void)output;
+    *out = in[0];
+    if (!strcmp(of->op->name, "Choice") || index == 0)
+        return;
+    *out = range_limit(*out, 0,
+                       index == 1                                ? 32
+                       : !strcmp(of->op->name, "NormStatistics") ? INFINITY
+                                                                 : 1);
+    out->usual = usual_statistic;
+}
+
+/* Two digits to the base 2048. */
+static void choice_range(const struct node *n, int output, const struct range *in,
+                         struct range *out)
+{
+    (void)n;
+    (void)output;
+    (void)in;
+    *out = range_make(0, 2048);
+    out->usual = usual_statistic;
+}
+
+/* Elements between the four around them, and 0 outside. */
+static void deform_columns_range(const struct node *n, int output, const struct range *in,
+                                 struct range *out)
+{
+    (void)output;
+    *out = range_hull(in[0], range_make(0, 0));
+    if (node_input(n, 2))
+        *out = range_multiply(*out, in[2]);
+    out->usual = in[0].usual;
+    out->excess = node_input(n, 2) ? EXCESS_PRODUCT : EXCESS_NONE;
+}
+
 const struct operator_functions choice_functions = {.role = ROLE_STEP,
+                                                    .range = choice_range,
                                                     .infer = choice_infer,
                                                     .lower = lower_choice_statistics,
                                                     .packed = packed_choice_statistics};
 const struct operator_functions deform_columns_functions = {.role = ROLE_STEP,
+                                                            .range = deform_columns_range,
                                                             .infer = deform_columns_infer,
                                                             .lower = lower_deform_columns,
                                                             .packed = packed_channels};
 const struct operator_functions store_functions = {.role = ROLE_ELEMENTWISE,
                                                    .stores = true,
                                                    .infer = infer_like_input,
-                                                   .express = express_elementwise};
+                                                   .express = express_elementwise,
+                                                   .range = range_elementwise};
 const struct operator_functions softmax_statistics_functions = {.role = ROLE_STEP,
+                                                                .range = statistics_range,
                                                                 .infer = statistics_infer,
                                                                 .lower = lower_softmax_statistics,
                                                                 .reuse = reuse_statistics,
                                                                 .packed = packed_statistics};
 const struct operator_functions norm_statistics_functions = {.role = ROLE_STEP,
+                                                             .range = statistics_range,
                                                              .infer = statistics_infer,
                                                              .lower = lower_norm_statistics,
                                                              .reuse = reuse_statistics,
                                                              .packed = packed_statistics};
 const struct operator_functions component_functions = {
-    .role = ROLE_VIEW, .infer = component_infer, .view = view_component};
+    .role = ROLE_VIEW, .infer = component_infer, .range = component_range, .view = view_component};
 /* Resize by the nearest element, with what the row Resize says about inputs and attributes. */
 const struct operator_functions resize_nearest_functions = {.role = ROLE_VIEW, .view = view_resize};

@@ -1,5 +1,6 @@
 /* Where: an element of one tensor or of the other. */
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/range.h"
 #include "daemon/compiler/operators/rules.h"
 #include "daemon/compiler/operators/walk.h"
 #include <string.h>
@@ -67,5 +68,8 @@ static bool evaluate_where(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions where_functions = {
-    .role = ROLE_ELEMENTWISE, .express = express_elementwise, .infer = infer_where, .evaluate = evaluate_where};
+const struct operator_functions where_functions = {.role = ROLE_ELEMENTWISE,
+                                                   .express = express_elementwise,
+                                                   .range = range_elementwise,
+                                                   .infer = infer_where,
+                                                   .evaluate = evaluate_where};

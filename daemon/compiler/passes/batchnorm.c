@@ -263,9 +263,9 @@ static struct value *base_weights(const struct target *t, const double *scale, d
 }
 
 /* Whether each channel keeps a weight that 16 bits hold, and none that they do not. *square_sum
- * becomes that of the folded weights where it is less. */
+ * and *row_sum (of tensor_row_sum()) become those of the folded weights where they are less. */
 static bool fits_half(const struct target *t, const struct value *weights, const double *scale,
-                      double *square_sum)
+                      double *square_sum, double *row_sum)
 {
     struct context *c = t->node->graph->context;
     struct arena *scratch = arena_child(&c->arena);
@@ -274,6 +274,7 @@ static bool fits_half(const struct target *t, const struct value *weights, const
     int64_t inner = shape_product(s, t->weight_axis + 1, s->axes), each = s->dim[t->weight_axis];
     int64_t outer = shape_product(s, 0, t->weight_axis);
     double *largest = NEW_ARRAY(scratch, t->channels, double);
+    double *sums = NEW_ARRAY(scratch, each + 1, double);
     bool known = w->rows && t->weight_axis == 0, parts = tensor_has_parts(w), fits = true;
     const float *all = known || parts ? NULL : tensor_floats(c, w, scratch);
     /* Many short channels are read at once: a system call each would cost more than the bytes. */
@@ -294,6 +295,8 @@ static bool fits_half(const struct target *t, const struct value *weights, const
                                    (size_t)inner);
         largest[channel] = fmax(largest[channel], (double)f.largest);
         sum += f.square_sum * scale[channel] * scale[channel];
+        sums[r % each] += f.sum * fabs(scale[channel]);
+        *row_sum = fmax(*row_sum, sums[r % each]);
     }
     *square_sum = fmax(*square_sum, sum);
     for (int64_t i = 0; i < t->channels && fits; i++) {
@@ -349,7 +352,7 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, const s
     const char *bias_name =
         t->bias ? t->bias->name : arena_printf(&g->context->arena, "%s.bias", t->node->name);
     struct value *weights = t->weights, *inputs[2];
-    double square_sum = 0;
+    double square_sum = 0, row_sum = 0;
 
     if (all->scales && constant_is_quantised(t->weights))
         return false;
@@ -362,7 +365,7 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, const s
             return false;
         if (a.scales) {
             weights = base_weights(t, a.scale, scale, scratch);
-            if (!fits_half(t, weights, scale, &square_sum))
+            if (!fits_half(t, weights, scale, &square_sum, &row_sum))
                 return false;
         }
         for (int64_t i = 0; i < t->channels; i++) {
@@ -378,6 +381,10 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, const s
         node_set_input(t->node, 1, recipe(t, "ScaleChannels", t->weights->name, inputs, 2));
         t->node->inputs[1]->constant->square_sum = square_sum;
         t->node->inputs[1]->constant->summed = true;
+        tensor_set_row_sum(
+            t->node->inputs[1]->constant, shape_product(&t->weights->shape, 0, t->weight_axis),
+            t->weights->shape.dim[t->weight_axis],
+            shape_product(&t->weights->shape, t->weight_axis + 1, t->weights->shape.axes), row_sum);
     }
     if (t->takes_bias && (t->bias || all->shifts)) {
         inputs[0] = doubles(t, turns, biases);
