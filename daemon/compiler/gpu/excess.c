@@ -202,22 +202,20 @@ static double input_size(struct chain *c, int i, double size)
     return least;
 }
 
-/* What layer i divides has to stay so many times as large as its divisor, or so near 0 is it if it
- * is known. */
+/* How near to 0 the divisor of layer i may come; -1: it has to stay large enough for what is
+ * divided, which is of unknown size. */
 static double least_divisor(const struct chain *c, int i, double most)
 {
     const struct node *n = c->values[i]->producer;
-    struct range r = range_make(1, 1);
-    double e = 1;
+    const struct value *v = n->inputs[0];
+    struct range r;
 
-    if (!strcmp(n->op->name, "Div"))
-        r = operand(c, n->inputs[0], FAR);
     if (!strcmp(n->op->name, "Pow"))
-        e = -range_constant(c->plan->context, n->inputs[1]).lo;
-    if (!range_is_known(&r) ||
-        (!strcmp(n->op->name, "Div") && is_computed(n->inputs[0]) && !range_is_known(&r)))
-        return -1;
-    return pow(range_size(&r) / most, 1 / e);
+        return pow(most, 1 / range_constant(c->plan->context, n->inputs[1]).lo);
+    if (strcmp(n->op->name, "Div") != 0)
+        return 1 / most;
+    r = v->constant ? range_constant(c->plan->context, v) : spot_of(v)->extent->reach;
+    return range_is_known(&r) ? range_size(&r) / most : -1;
 }
 
 /* Whether what layer i computes is added up or averaged in the same step. */
@@ -296,13 +294,13 @@ static int by_position(const void *a, const void *b)
     return l->node->position - m->node->position;
 }
 
-/* "that happens once …" */
+/* From where on it happens. */
 static const char *when(struct arena *a, enum excess reason, double limit)
 {
+    if (reason == EXCESS_DIVISION && limit < 0)
+        return "where what it divides by is less than 1/65504 of what it divides";
     if (reason == EXCESS_DIVISION)
-        return limit < 0
-                   ? "once what it divides by is less than 1/65504 of what it divides"
-                   : arena_printf(a, "once what it divides by is closer to 0 than %.4g", limit);
+        return arena_printf(a, "where what it divides by is closer to 0 than %.4g", limit);
     if (limit <= exp2(-39))
         return "whatever its input is";
     return arena_printf(a, "once its input is beyond %.4g", limit);
@@ -312,6 +310,8 @@ static void report_group(struct report *r, enum excess reason)
 {
     struct context *c = r->plan->context;
     struct group *g = &r->groups[reason];
+    const struct layer *first = g->layers;
+    const char *said;
     struct strbuf others;
     struct place place;
 
@@ -319,17 +319,22 @@ static void report_group(struct report *r, enum excess reason)
         return;
     qsort(g->layers, (size_t)g->count, sizeof *g->layers, by_position);
     strbuf_init(&others, &c->arena);
-    for (int i = 1; i < g->count; i++)
-        strbuf_printf(&others, "%s%s (%s)", i == 1 ? "; the same holds for " : ", ",
-                      layer_name(&c->arena, g->layers[i].node),
-                      when(&c->arena, reason, g->layers[i].limit));
-    place = node_place(g->layers[0].node);
-    if (g->layers[0].node->layer_op)
-        place.op = g->layers[0].node->layer_op;
+    said = when(&c->arena, reason, first->limit);
+    for (int i = 1; i < g->count; i++) {
+        const char *own = when(&c->arena, reason, g->layers[i].limit);
+
+        strbuf_add(&others, i == 1 ? "; the same holds for " : i == g->count - 1 ? " and " : ", ");
+        strbuf_add(&others, layer_name(&c->arena, g->layers[i].node));
+        if (strcmp(own, said) != 0)
+            strbuf_printf(&others, " (%s)", own);
+    }
+    place = node_place(first->node);
+    if (first->node->layer_op)
+        place.op = first->node->layer_op;
     diagnose(c, &place, TUKI0135, advices[reason],
-             "its result may exceed 65504, the largest that 16 bits hold, and then stays 65504, "
-             "because it %s: %s%s",
-             reasons[reason], when(&c->arena, reason, g->layers[0].limit), others.text);
+             "%s: %s its result would exceed 65504, the largest that 16 bits hold, and becomes "
+             "65504%s",
+             reasons[reason], said, others.text);
 }
 
 void report_excess(struct plan *p)
