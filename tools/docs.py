@@ -58,15 +58,35 @@ def opsets():
     return tuple(int(re.search(r"%s_OPSET = (\d+)" % which, text)[1]) for which in ("OLDEST", "NEWEST"))
 
 
+def node_tests():
+    """operator to (ok, in all) of ONNX's tests as they are, and with inputs that fit the rules; "all" to all of them."""
+    found = {}
+    with open(os.path.join(ROOT, "tests/onnx-node.txt"), encoding="utf-8") as f:
+        for line in f:
+            if not line.startswith("#"):
+                name, *sides = [part.strip() for part in line.split("|")]
+                counts = [dict(re.findall(r"(\w+) (\d+)", side)) for side in sides]
+                found[name] = [(int(c.get("ok", 0)), sum(map(int, c.values()))) for c in counts]
+    return found
+
+
+def of_all(count):
+    return "%d of %d" % count if count[1] else ""
+
+
 def operators():
-    (oldest, newest), lines = opsets(), []
+    (oldest, newest), lines, tests = opsets(), [], node_tests()
     for _, (name, domain, since, until, *_, text) in rows("daemon/compiler/operators/operators.def", "OPERATOR"):
         if domain == "OPERATOR_INTERNAL":
             continue
         first, last = max(int(since), oldest), int(until) or newest
         versions = ("%d to %d" % (first, last)) if not domain else "domain `%s`" % domain
-        lines.append((name, domain, versions, sentence(text)))
-    return table(["operator", "opsets", "limits"], [["`%s`" % n, o, t] for n, _, o, t in sorted(lines)])
+        plain, fitted = tests.get(name, [(0, 0), (0, 0)])
+        lines.append(["`%s`" % name, versions, sentence(text), of_all(plain), of_all(fitted)])
+    plain, fitted = tests["all"]
+    lines.sort()
+    lines.append(["all tests", "", "", of_all(plain), of_all(fitted)])
+    return table(["operator", "opsets", "limits", "tests as they are", "fitted"], lines)
 
 
 def passes():

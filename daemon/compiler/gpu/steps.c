@@ -14,9 +14,22 @@
 #include "daemon/compiler/gpu/range.h"
 #include "daemon/compiler/gpu/steps_inside.h"
 #include "daemon/compiler/operators/lower.h"
+#include <ctype.h>
 #include <string.h>
 
 /* ---- which nodes matter ---- */
+
+/* " (at most 6 rows)": what the table of operators says. */
+static const char *limits_text(struct arena *a, const struct operator* op)
+{
+    const char *text = op->documentation;
+    size_t length = strlen(text);
+
+    if (!length)
+        return "";
+    return arena_printf(a, " (%c%.*s)", tolower((unsigned char)*text),
+                        (int)(length - 1 - (text[length - 1] == '.')), text + 1);
+}
 
 static bool node_supported(struct node *n)
 {
@@ -27,7 +40,8 @@ static bool node_supported(struct node *n)
               (f->role == ROLE_VIEW && f->view) || (f->role == ROLE_STEP && f->lower)))
         return true;
     diagnose(n->graph->context, &place, TUKI0110, NULL,
-             "operator %s is not supported where its inputs are computed values", n->op_type);
+             "this form of %s cannot be computed when the model runs%s", n->op_type,
+             n->op ? limits_text(&n->graph->context->arena, n->op) : "");
     return false;
 }
 

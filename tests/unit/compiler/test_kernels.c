@@ -807,6 +807,32 @@ static void check_two_tables(void **state)
     free(t);
 }
 
+/* What the table of operators says of its limits is what is said of a model beyond them; up to
+ * them it is computed. */
+static void keeps_to_limits(void **state)
+{
+    static const struct {
+        struct row row;
+        const char *said; /* NULL: it is computed */
+    } limits[] = {
+        {{"Det", "", "x[1,6,6]"}, NULL},
+        {{"Det", "", "x[1,7,7]"}, "(at most 6 rows)"},
+        {{"DFT", "", "x[1,2897,1]; -; i[] 1"}, "(at most 2896 elements of a real signal"},
+        {{"RNN", "hidden_size=1", "s[1025,1,1]; c[1,1,1]; c[1,1,1]"}, "(at most 1024 steps;"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        struct trial *t = calloc(1, sizeof *t);
+        const char *why = try_row(t, &limits[i].row, i);
+
+        if (!limits[i].said != !why || (why && !strstr(why, limits[i].said)))
+            fail_msg("%s %s: %s", limits[i].row.op, limits[i].row.operands, why ? why : "computed");
+        context_release(&t->c);
+        free(t);
+    }
+}
+
 /* After the others. */
 static void leaves_no_operator_out(void **state)
 {
@@ -825,23 +851,15 @@ static void leaves_no_operator_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_unary),
-        cmocka_unit_test(check_several),
-        cmocka_unit_test(check_convolutions),
-        cmocka_unit_test(check_products),
-        cmocka_unit_test(check_pools),
-        cmocka_unit_test(check_norms),
-        cmocka_unit_test(check_reductions),
-        cmocka_unit_test(check_views),
-        cmocka_unit_test(check_resampling),
-        cmocka_unit_test(check_attention),
-        cmocka_unit_test(check_computed),
-        cmocka_unit_test(check_recurrent),
-        cmocka_unit_test(check_signals),
-        cmocka_unit_test(check_batches),
-        cmocka_unit_test(check_large),
-        cmocka_unit_test(check_two_tables),
-        cmocka_unit_test(leaves_no_operator_out),
+        cmocka_unit_test(check_unary),        cmocka_unit_test(check_several),
+        cmocka_unit_test(check_convolutions), cmocka_unit_test(check_products),
+        cmocka_unit_test(check_pools),        cmocka_unit_test(check_norms),
+        cmocka_unit_test(check_reductions),   cmocka_unit_test(check_views),
+        cmocka_unit_test(check_resampling),   cmocka_unit_test(check_attention),
+        cmocka_unit_test(check_computed),     cmocka_unit_test(check_recurrent),
+        cmocka_unit_test(check_signals),      cmocka_unit_test(check_batches),
+        cmocka_unit_test(check_large),        cmocka_unit_test(check_two_tables),
+        cmocka_unit_test(keeps_to_limits),    cmocka_unit_test(leaves_no_operator_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
