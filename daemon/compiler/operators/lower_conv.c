@@ -1,6 +1,7 @@
 /*
  * Convolutions. Four output channels of one place are one cell. Where the channels of a group come
  * in fours, four input channels are one fetch and meet four vectors of weights: 16 multiply-adds;
+ * one to three channels in all meet a vector each, which holds the weights of the four outputs;
  * else (depthwise and small groups) each output channel reads its own input channel, and a vector
  * holds the weights of the four.
  *
@@ -18,6 +19,7 @@ struct convolution {
     int64_t group, in, out; /* channels of a group */
     int64_t taps;
     bool fours;  /* four input channels at a time */
+    bool few;    /* one to three input channels in all, read by every output channel */
     bool common; /* ConvTranspose: taps that meet the grid are counted, not tested for */
 };
 
@@ -42,7 +44,8 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
         c->begin[i] = pads ? pads[i] : 0;
         c->taps *= c->kernel[i];
     }
-    c->fours = c->group == 1 || (c->in % 4 == 0 && c->out % 4 == 0);
+    c->few = c->group == 1 && c->in < 4;
+    c->fours = !c->few && (c->group == 1 || (c->in % 4 == 0 && c->out % 4 == 0));
 }
 
 /* The weights of one output channel, in × taps, into lane `lane` of its band's row, in groups of
@@ -153,9 +156,9 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
     /* What the comment over the table says: so many filters, of that shape. */
     struct shape filter = shape_of(c.axes + 1, n->inputs[1]->shape.dim + 1);
     filter.dim[0] = c.in;
-    in_groups = c.fours ? (c.in + 3) / 4 : c.in;
+    in_groups = c.fours ? (c.in + 3) / 4 : c.few ? 1 : c.in;
     struct weights *w = kernel_weights(
-        k, rows, 1 + in_groups * c.taps * (c.fours ? 4 : 1), fill_convolution,
+        k, rows, 1 + (c.fours ? in_groups * 4 : c.in) * c.taps, fill_convolution,
         kernel_text(k, "%" PRId64 " of %s", c.group * c.out, shape_text(k->arena, &filter)));
     w->parts = !transposed && tensor_has_parts(n->inputs[1]->constant);
     const struct index *row = index_div(p, at[1], 4);
@@ -233,6 +236,22 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         for (int j = 0; j < 4; j++)
             if (j < y->dim[1])
                 multiply_add(k, accumulator[j], in, vectors[j]);
+    } else if (c.few) {
+        const char *in[4], *vectors[4][4], *by[4];
+
+        source[1] = kernel_constant(k, 0);
+        struct lanes e = lanes_along(k, source, x->shape.axes, 1, (int)c.in);
+        kernel_read(k, x, &e, -1, in);
+        for (int i = 0; i < 4; i++)
+            in[i] = i < c.in ? kernel_local(k, "v", in[i]) : "0f";
+        const struct index *column = kernel_bind(k, "k", index_plus(p, tap, 1));
+        for (int i = 0; i < c.in; i++)
+            kernel_entry(k, w, row, index_plus(p, column, i * c.taps), "e", vectors[i]);
+        for (int j = 0; j < 4 && j < y->dim[1]; j++) {
+            for (int i = 0; i < c.in; i++)
+                by[i] = vectors[i][j];
+            multiply_add(k, accumulator[j], in, by);
+        }
     } else {
         const char *in[4], *vector[4];
         struct lanes e = {.count = 4};
@@ -286,7 +305,10 @@ static int64_t reuse(const struct node *n, int input, bool transposed)
         return 1;
     convolution_read(n, transposed, &c);
     /* Every output cell fetches taps * in / 4; seen from the input, shared by its cells. */
-    cells = shape_count(&n->outputs[0]->shape) / 4 * c.taps * (c.fours ? (c.in + 3) / 4 : c.in);
+    cells = shape_count(&n->outputs[0]->shape) / 4 * c.taps *
+            (c.fours ? (c.in + 3) / 4
+             : c.few ? 1
+                     : c.in);
     if (transposed)
         for (int i = 0; i < c.axes; i++)
             cells /= c.stride[i];
