@@ -14,14 +14,15 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-CASES = """format/filter_bn_raw_weird_names light/light_shufflenet npm/oww_hey_mycroft_v0.1
-npm-fixed/oww_embedding_model_simplified torch/audio_m5_8000_raw_op17 torch/bert_tiny_nomask_t16_op13 torch/deit_tiny_64_op13
+CASES = """format/filter_bn_raw_weird_names light/light_shufflenet npm-fixed/oww_embedding_model_simplified
+npm/oww_hey_mycroft_v0.1 qdq/filter_n4_op13_qdq_u8 qdq/filter_op13_qdq_s8 qdq/mlp_mnist_op13_qdq_u8
+qdq/unet_nearest_64_op13_qdq_s8 torch/audio_m5_8000_raw_op17 torch/bert_tiny_nomask_t16_op13 torch/deit_tiny_64_op13
 torch/espcn_x3_48_op11 torch/filter_n4_op13 torch/filter_odd_op13 torch/filter_op13 torch/gpt_tiny_t32_op13
 torch/llama_tiny_t32_op17 torch/lstm_bi_t12_op14 torch/mlp_bn_n4_raw_op15 torch/mlp_mnist_op13 torch/oddops_32_op13
 torch/squeezenet1_1_64_op13 torch/srresnetish_x2_48_op13 torch/style_64_raw_op13 torch/tv_convnext_micro_64_op17
-torch/tv_swin_micro_64_op13 torch/tv_vit_tiny_64_op17 torch/unet_bilinear_64_op13 torch/unet_transpose_64_op13
-torch/unrolled_rnn_t8_op13 torch/wavenet_1024_op13 weightonly/filter_op17_dq4pc weightonly/gpt_tiny_t32_op17_dq8pc
-weightonly/llama_tiny_t32_op17_dqu4blk weightonly/squeezenet1_1_64_op13_dq8pc""".split()
+torch/tv_swin_micro_64_op13 torch/unet_bilinear_64_op13 torch/unet_transpose_64_op13 torch/unrolled_rnn_t8_op13
+torch/wavenet_1024_op13 weightonly/filter_op17_dq4pc weightonly/llama_tiny_t32_op17_dqu4blk
+weightonly/mlp_mnist_n4_op17_dq8blk""".split()
 
 # Networks that add up what halves lose where they are written toward zero: `verify --rounding zero` finds them as far off as
 # OpenGL does, so that they are compared with the simulation alone.
