@@ -1,15 +1,17 @@
 /*
  * Any text as a generated file, and as a file's kernels: it is refused with a place, or it is run
- * (where it is small) without leaving its buffers. Built by hand:
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I. tests/fuzz/fuzz_dialect.c
+ * (where it is small) without leaving its buffers, and its kernels can be printed as shaders. Built
+ * by hand: clang -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -I.
+ * tests/fuzz/fuzz_dialect.c
  * \
  *         daemon/compiler/{arena,context,diagnostics,strbuf}.c
  * daemon/compiler/graph/{half,decimal}.c \
- *         daemon/compiler/gpu/{lexer,parse,check,dialect,flatten,shape,bytecode}.c \
+ *         daemon/compiler/gpu/{lexer,parse,check,dialect,glsl,flatten,shape,bytecode}.c \
  *         daemon/compiler/gpu/{execute_plain,execute_avx2,host,program,simulate}.c -lm
  * Good first inputs are the texts of tests/unit/compiler/test_simulate.c and a generated file.
  */
 #include "daemon/compiler/context.h"
+#include "daemon/compiler/gpu/glsl.h"
 #include "daemon/compiler/gpu/simulate.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,9 @@ static void run(struct context *c, struct program *p)
     for (int i = 0; i < p->buffer_count; i++)
         if ((uint64_t)p->buffers[i].width * (uint64_t)p->buffers[i].height > 1 << 12)
             return;
+    for (int i = 0; i < p->dialect->method_count; i++)
+        if (p->dialect->methods[i]->kernel)
+            glsl_fragment(&c->arena, p->dialect->methods[i], GLSL_330);
     for (int i = 0; i < p->step_count; i++) {
         struct dialect_cost cost = dialect_cost(p->steps[i].kernel);
         if (cost.alu > 1 << 12 || cost.fetches > 1 << 12 || cost.entries > 1 << 12 ||
