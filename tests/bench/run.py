@@ -49,15 +49,20 @@ def resnet18(path):
     m.save(path)
 
 
-def measured(command, environment):
-    """Seconds and peak memory in MB of one run."""
+def measured(command, environment=None):
+    """Seconds on the clock, seconds of processor time and peak memory in MB of one run, and what it printed."""
     began = time.time()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+    printed = child.stdout.read().decode()
     _, status, used = os.wait4(child.pid, 0)
     seconds = time.time() - began
     if status:
-        sys.exit("%s failed: %s" % (command, child.stderr.read().decode()))
-    return seconds, used.ru_maxrss / 1024
+        sys.exit("%s failed" % command)
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, printed
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
 
 
 def on_opengl(build, folder, environment):
@@ -79,37 +84,45 @@ def main():
         return
     build = os.path.abspath(sys.argv[1])
     folder = tempfile.mkdtemp(prefix="onnxgpu-bench-")
-    model, out = os.path.join(folder, "resnet18.onnx"), os.path.join(folder, "out")
+    model, out, limit_out = (os.path.join(folder, name) for name in ("resnet18.onnx", "out", "limit"))
     environment = dict(os.environ, XDG_CACHE_HOME=os.path.join(folder, "cache"), HOME=folder)
-    compile_ = [os.path.join(build, "onnxgpu"), "--no-daemon", "compile", model, "-o", out]
+    program = os.path.join(build, "onnxgpu")
+    compile_ = [program, "--no-daemon", "--quiet", "compile", model, "-o", out]
     try:
         # In a process of its own: a child's peak memory counts what it had before it became another program.
         subprocess.run([sys.executable, os.path.abspath(__file__), "--model", model], check=True)
         os.makedirs(out)
         measured(compile_, environment)
         written = sum(os.path.getsize(os.path.join(out, f)) for f in os.listdir(out))
-        cold, limit, cached, peak = [], [], [], 0
+        cold, limit, cached, empty, within = [], [], [], [], []
         for _ in range(ROUNDS):
             shutil.rmtree(environment["XDG_CACHE_HOME"], ignore_errors=True)
             shutil.rmtree(out)
             os.makedirs(out)
-            seconds, memory = measured(compile_, environment)
-            cold.append(seconds)
-            peak = max(peak, memory)
-            text = subprocess.run([os.path.join(build, "tests/bench/limit"), model, os.path.join(folder, "limit"), str(written)],
-                                  stdout=subprocess.PIPE, check=True).stdout
-            limit.append(float(text.split()[0]) / 1e3)
+            cold.append(measured(compile_, environment))
+            if os.path.exists(limit_out):
+                os.unlink(limit_out)
+            limit.append(measured([os.path.join(build, "tests/bench/limit"), model, limit_out, str(written)]))
+            within.append(float(limit[-1][3].split()[0]) / 1e3)
         time.sleep(2.5)  # a file's identity stands for its content only once it has been left alone for 2 s
         measured(compile_, environment)
         for _ in range(ROUNDS):
-            cached.append(measured(compile_, environment)[0])
-        cold, limit, cached = (sorted(v)[ROUNDS // 2] for v in (cold, limit, cached))
-        print("model %.1f MB, outputs %.1f MB; medians of %d runs" % (os.path.getsize(model) / 1e6, written / 1e6, ROUNDS))
-        print("limit (read, hash, to half, write)  %7.1f ms" % (limit * 1e3))
-        print("cold compile                        %7.1f ms   %.2f times the limit" % (cold * 1e3, cold / limit))
-        print("cached compile                      %7.1f ms   %.3f of cold" % (cached * 1e3, cached / cold))
-        print("peak memory                         %7.1f MB" % peak)
-        print("evaluation of a filter on OpenGL    %s" % on_opengl(build, folder, environment))
+            cached.append(measured(compile_, environment))
+            empty.append(measured([program, "--version"]))
+        print("model %.1f MB, outputs %.1f MB; medians of %d runs, milliseconds: on the clock, and of processor time" %
+              (os.path.getsize(model) / 1e6, written / 1e6, ROUNDS))
+
+        def row(title, clock, runs, ratio=""):
+            print("%-40s %7.1f %7.1f   %s" % (title, clock * 1e3, median([r[1] for r in runs]) * 1e3, ratio))
+
+        clock = {name: median([r[0] for r in runs]) for name, runs in (("cold", cold), ("cached", cached), ("empty", empty))}
+        # The limit's clock is its own, without the start of its process.
+        row("limit (read, hash, to half, write)", median(within), limit)
+        row("cold compile", clock["cold"], cold, "%.2f times the limit" % (clock["cold"] / median(within)))
+        row("cached compile", clock["cached"], cached, "%.3f of cold" % (clock["cached"] / clock["cold"]))
+        row("the program's start alone (--version)", clock["empty"], empty)
+        print("peak memory %.1f MB" % max(r[2] for r in cold))
+        print("evaluation of a filter on OpenGL %s" % on_opengl(build, folder, environment))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

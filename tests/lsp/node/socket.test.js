@@ -165,7 +165,7 @@ exports["a client that never reads is closed, and the others do not notice"] = a
   connection.on("error", () => { gone = true; });
   await good.request("onnxgpu/hello", hello);
   await good.request("onnxgpu/generate", params);
-  for (let id = 1; id <= 4; id++) connection.say({ id, method: "onnxgpu/generate", params });
+  for (let id = 1; id <= 8; id++) connection.say({ id, method: "onnxgpu/generate", params });
   let worst = 0;
   while (!gone) {
     const from = Date.now();
