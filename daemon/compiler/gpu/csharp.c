@@ -157,7 +157,7 @@ float *weights_numbers(struct context *c, const struct weights *w, int64_t first
                        struct arena *scratch)
 {
     int64_t size = count * w->columns * 4;
-    float *numbers = NEW_ARRAY(scratch, size, float);
+    float *numbers = w->parts ? NEW_ROOM(scratch, size, float) : NEW_ARRAY(scratch, size, float);
 
     w->fill(c, w, first, count, numbers, scratch);
     floats_limit(numbers, (size_t)size, w->exact ? FLT_MAX : 65504);

@@ -23,8 +23,12 @@ static void fill_constant(struct context *c, const struct weights *w, int64_t fi
         float *rows = extent % 4 ? NEW_ROOM(scratch, count * extent, float) : entries;
 
         tensor_floats_part(c, t, first * extent, count * extent, rows);
-        for (int64_t o = 0; rows != entries && o < count; o++)
-            memcpy(entries + o * groups * 4, rows + o * extent, (size_t)extent * sizeof *rows);
+        for (int64_t o = 0; rows != entries && o < count; o++) {
+            float *entry = entries + o * groups * 4;
+
+            memcpy(entry, rows + o * extent, (size_t)extent * sizeof *rows);
+            memset(entry + extent, 0, (size_t)(groups * 4 - extent) * sizeof *rows);
+        }
         return;
     }
     numbers = tensor_floats(c, t, scratch);

@@ -31,7 +31,8 @@ struct weights {
     int64_t rows, columns;
     bool exact;   /* keeps float32 (biases and factors of 8-bit models); else rounded to 16 bits */
     bool texture; /* decided when the kernel is complete */
-    /* Writes rows first … first + count - 1: count * columns * 4 floats, zeroed before. */
+    /* Writes rows first … first + count - 1: count * columns * 4 floats, zeroed before; where the
+     * weights have parts, of any content before, so that it writes them all. */
     weights_fill *fill;
     bool parts; /* fill() needs no more memory for few rows than these take; else all are asked for
                    at once */

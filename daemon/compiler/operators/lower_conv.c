@@ -97,12 +97,15 @@ static void fill_convolution(struct context *context, const struct weights *w, i
     } else {
         numbers = tensor_floats(context, filters, scratch);
     }
+    /* Channels that do not come in fours leave some of their vectors empty. */
+    bool filled = outputs % 4 == 0 && (!c.fours || c.in % 4 == 0);
+    if (!filled)
+        memset(entries, 0, (size_t)(count * w->columns * 4) * sizeof *entries);
     for (int64_t out = from; out < to; out++) {
         float *row = entries + (out / 4 - first) * w->columns * 4;
         int64_t lane = out % 4, group = out / c.out;
 
-        if (biases)
-            row[lane] = biases[out];
+        row[lane] = biases ? biases[out] : 0;
         row += 4;
         if (c.fours && !transposed) {
             fill_fours(&c, numbers + (out - held) * each, lane, row);

@@ -71,6 +71,9 @@ static void fill_second(struct context *c, const struct weights *w, int64_t firs
     } else {
         numbers = tensor_floats(c, n->inputs[1]->constant, scratch);
     }
+    /* Sums and columns that do not come in fours leave some of their vectors empty. */
+    if (m.sum % 4 || m.columns % 4)
+        memset(entries, 0, (size_t)(count * w->columns * 4) * sizeof *entries);
     for (int64_t row = first; row < first + count; row++) {
         float *entry = entries + (row - first) * w->columns * 4;
         int64_t lanes = m.columns - row % bands * 4 < 4 ? m.columns - row % bands * 4 : 4;
