@@ -36,7 +36,11 @@ static bool copy_options(struct compile *job, const struct compile_options *opti
     const char **models = NEW_ARRAY(a, o->model_count + 1, const char *);
     for (int i = 0; i < o->model_count; i++)
         models[i] = arena_strdup(a, options->models[i]);
+    const char **names = o->names ? NEW_ARRAY(a, o->model_count + 1, const char *) : models;
+    for (int i = 0; o->names && i < o->model_count; i++)
+        names[i] = arena_strdup(a, options->names[i]);
     o->models = models;
+    o->names = names;
     const char **outer = NEW_ARRAY(a, o->outer_count + 1, const char *);
     for (int i = 0; i < o->outer_count; i++)
         outer[i] = arena_strdup(a, options->outer[i]);
@@ -125,13 +129,13 @@ static struct plan *plan_passed(struct compile *job, struct graph *g)
     return c->diagnostics.errors ? NULL : plan;
 }
 
-static void compile_model(struct compile *job, struct compiled_model *m, const char *path)
+static void compile_model(struct compile *job, struct compiled_model *m, int number)
 {
     struct context *c = &job->c;
     struct graph *g;
 
     c->diagnostics = (struct diagnostics){0};
-    model_load(c, job->files, path, &m->file);
+    model_load_as(c, job->files, job->o.models[number], job->o.names[number], &m->file);
     g = m->file.graph;
     /* A layer that is not supported (TUKI0106, 0110, 0111) hides nothing about the others. */
     if (g) {
@@ -332,7 +336,7 @@ static void compile_all(struct compile *job)
 
             model_close(&job->models[i].file);
             job->models[i] = (struct compiled_model){0};
-            compile_model(job, &job->models[i], job->o.models[i]);
+            compile_model(job, &job->models[i], i);
             if (was)
                 job->models[i].diagnostics = remembered;
         }

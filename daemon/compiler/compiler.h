@@ -42,6 +42,7 @@ struct compile_options {
     const char *asset_folder; /* where the assets will lie, relative to the folder that holds `Assets` ("" where there is
                                * none): only for their GUIDs */
     const char *const *models; /* paths */
+    const char *const *names;  /* what messages call these files, as the user wrote them; NULL: their paths */
     int model_count;
 };
 

@@ -172,13 +172,48 @@ static struct script_unit *add_unit(struct script *script)
     return &grown[script->unit_count++];
 }
 
+/* Takes `name/..`, `.` and doubled slashes out of a path, in place, as C# does with paths: whether
+ * name is there, or a link, does not matter. What it begins with stays. */
+static void collapse(char *path)
+{
+    char *root = path + (*path == '/'), *out = root;
+
+    for (char *at = root; *at;) {
+        size_t length = strcspn(at, "/");
+        char *last = out; /* the segment before */
+
+        while (last > root && last[-1] != '/')
+            last--;
+        bool parent = length == 2 && memcmp(at, "..", 2) == 0;
+        bool here = length == 0 || (length == 1 && *at == '.' && at > path);
+        bool named = out > last && !(out - last == 1 && *last == '.') &&
+                     !(out - last == 2 && memcmp(last, "..", 2) == 0);
+        char *next = at + length + (at[length] == '/');
+
+        if (parent && named) {
+            out = last > root ? last - 1 : root;
+        } else if (!here && !(parent && *path == '/' && out == root)) {
+            if (out > root)
+                *out++ = '/';
+            memmove(out, at, length);
+            out += length;
+        }
+        at = next;
+    }
+    *out = '\0';
+}
+
 /* The path of an argument, from the script's folder. */
 static const char *model_path(struct script *script, const char *folder, const char *argument,
                               char *(*resolve)(const char *path))
 {
     char *joined = *argument == '/' || !*folder ? script_print(script, "%s", argument)
                                                 : script_print(script, "%s/%s", folder, argument);
-    char *resolved = joined && resolve ? resolve(joined) : NULL;
+    char *resolved;
+
+    if (joined)
+        collapse(joined);
+    resolved = joined && resolve ? resolve(joined) : NULL;
 
     if (resolved) {
         joined = script_copy(script, resolved, strlen(resolved));
@@ -241,13 +276,14 @@ static bool read_attribute(struct script *script, const struct csharp_class *cla
     struct script_model *models =
         script_allocate(script, (attribute->argument_count + 1) * sizeof *models);
     const char **paths = script_allocate(script, (attribute->argument_count + 1) * sizeof *paths);
+    const char **names = script_allocate(script, (attribute->argument_count + 1) * sizeof *names);
     const char **outer = script_allocate(script, (class->enclosing_count + 1) * sizeof *outer);
     struct script_unit *unit;
     char prefix[PREFIX_SIZE];
     int count = 0;
     bool bad = false;
 
-    if (!models || !paths || !outer ||
+    if (!models || !paths || !names || !outer ||
         !read_arguments(script, attribute, folder, models, &count, &bad, resolve))
         return false;
     if (count == 0) {
@@ -256,8 +292,10 @@ static bool read_attribute(struct script *script, const struct csharp_class *cla
                 script->problems[i].unit = -1;
         return true;
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         paths[i] = models[i].path;
+        names[i] = models[i].argument;
+    }
     for (size_t i = 0; i < class->enclosing_count; i++)
         if (!(outer[i] = outer_header(script, class->enclosing[i])))
             return false;
@@ -284,6 +322,7 @@ static bool read_attribute(struct script *script, const struct csharp_class *cla
         .prefix = script_copy(script, prefix, strlen(prefix)),
         .asset_folder = script_asset_folder(folder),
         .models = paths,
+        .names = names,
         .model_count = count,
     };
     return unit->options.class_name && unit->options.modifiers && unit->options.type_parameters &&
@@ -416,7 +455,7 @@ struct script *script_of_model(const char *path)
     unit->options.script = unit->options.prefix;
     unit->options.modifiers = "public";
     unit->options.type_parameters = unit->options.space = unit->options.asset_folder = "";
-    unit->options.models = paths;
+    unit->options.models = unit->options.names = paths;
     unit->options.model_count = 1;
     unit->file = script_print(script, "%s.%s.Model.cs", prefix, prefix);
     if (!unit->name || !unit->file)
@@ -449,7 +488,7 @@ bool script_unit_equal(const struct script_unit *a, const struct script_unit *b)
         if (!same(left->outer[i], right->outer[i]))
             return false;
     for (int i = 0; i < left->model_count; i++)
-        if (!same(left->models[i], right->models[i]))
+        if (!same(left->models[i], right->models[i]) || !same(left->names[i], right->names[i]))
             return false;
     return true;
 }

@@ -66,8 +66,13 @@ static void take_diagnostics(struct outcome *outcome, struct compile *compile, i
     struct lsp_text view = LSP_TEXT_EMPTY;
     const char *text = NULL;
     size_t length = 0;
-    bool shown = list->count && compile_show(compile, model, &text, &length) &&
-                 lsp_text_set(&view, text, length) == 0;
+    bool shown = false;
+
+    if (list->count) {
+        /* Of a model that cannot be read it is one line that says so. */
+        compile_show(compile, model, &text, &length);
+        shown = text && lsp_text_set(&view, text, length) == 0;
+    }
 
     for (int i = 0; i < list->count; i++) {
         const struct diagnostic *from = &list->list[i];

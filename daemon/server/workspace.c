@@ -406,10 +406,28 @@ void workspace_changed(void *state, const char *path)
     }
 }
 
+/* Whether the unit has read folder (as though it were a file), or something below it. */
+static bool unit_reads_below(const struct unit *unit, const char *folder)
+{
+    const struct outcome *outcome = unit->outcome;
+
+    for (size_t i = 0; outcome && i < outcome->snapshot.count; i++)
+        if (path_inside(folder, outcome->snapshot.list[i].path))
+            return true;
+    return false;
+}
+
 void workspace_folder_came(void *state, const char *folder)
 {
     struct workspace *workspace = state;
+    struct member *member;
+    size_t at = 0;
 
+    /* What was missing may have come with it, and what was a file may be the folder now. */
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (unit_reads_below(member->units[u], folder))
+                unit_outdate(member->units[u], JOB_BACKGROUND);
     if (path_name(folder)[0] != '.' && workspace_in_roots(workspace, folder))
         scan_start(workspace, folder, false);
 }

@@ -60,7 +60,7 @@ static bool scan_model(struct reading *r, struct file *file)
 
 /* The model's bytes and data files: scanned, hashed, and held by m. false: reported. */
 static bool read_model(struct reading *r, struct context *c, struct files *files, const char *path,
-                       struct model *m)
+                       const char *name, struct model *m)
 {
     const char *why = "";
     struct file *file;
@@ -69,7 +69,7 @@ static bool read_model(struct reading *r, struct context *c, struct files *files
     *r = (struct reading){.c = c, .m = m};
     file = files->functions->open(files, &c->arena, path, &why);
     if (!file) {
-        diagnose(c, NULL, TUKI0100, NULL, "%s cannot be read: %s", path, why);
+        diagnose(c, NULL, TUKI0100, NULL, "%s cannot be read: %s", name, why);
         return false;
     }
     model_hold(c, m, file);
@@ -105,7 +105,7 @@ bool model_hash(struct context *c, struct files *files, const char *path, struct
         memcpy(&c->escape, &outer, sizeof outer);
         longjmp(c->escape, 1);
     }
-    good = read_model(&r, c, files, path, m);
+    good = read_model(&r, c, files, path, path, m);
     if (good && r.missing) {
         diagnose(c, NULL, TUKI0102, NULL, "its data file %s cannot be used: %s", r.missing, r.why);
         good = false;
@@ -271,10 +271,16 @@ static void build_graph(struct builder *b)
 
 void model_load(struct context *c, struct files *files, const char *path, struct model *m)
 {
+    model_load_as(c, files, path, path, m);
+}
+
+void model_load_as(struct context *c, struct files *files, const char *path, const char *name,
+                   struct model *m)
+{
     struct reading r;
     struct builder b = {.c = c};
 
-    if (!read_model(&r, c, files, path, m))
+    if (!read_model(&r, c, files, path, name, m))
         goto out;
     b.model = (const Onnx__Model *)scan_unpack(&c->arena, &r.scan, &onnx__model__descriptor);
     if (!b.model) {

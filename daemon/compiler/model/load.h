@@ -72,6 +72,9 @@ struct model {
 
 /* Loads the model at path. Everything but open files lies in c's arena. */
 void model_load(struct context *c, struct files *files, const char *path, struct model *m);
+/* The same; in messages the file is called name. */
+void model_load_as(struct context *c, struct files *files, const char *path, const char *name,
+                   struct model *m);
 void model_close(struct model *m);
 /* Content hash alone (model and external data), without building a graph: for caches. false:
  * reported. */

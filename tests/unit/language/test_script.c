@@ -157,6 +157,42 @@ static void test_forms(void **state)
     script_release(script);
 }
 
+/* As C# joins paths: by their text alone. */
+static void test_paths(void **state)
+{
+    static const char *const rows[][3] = {
+        /* folder of the script, argument, path */
+        {"/p/", "filter.onnx", "/p/filter.onnx"},
+        {"/p/", "./a/../filter.onnx", "/p/filter.onnx"},
+        {"/p/", "a//b/./../../filter.onnx", "/p/filter.onnx"},
+        {"/p/q/", "../filter.onnx", "/p/filter.onnx"},
+        {"/p/", "../../../filter.onnx", "/filter.onnx"},
+        {"/p/", "/a/../filter.onnx", "/filter.onnx"},
+        {"", "filter.onnx", "filter.onnx"},
+        {"", "../filter.onnx", "../filter.onnx"},
+        {"", "a/../../filter.onnx", "../filter.onnx"},
+        {"./", "filter.onnx", "./filter.onnx"},
+        {"./a/", "../filter.onnx", "./filter.onnx"},
+        {"./", "../filter.onnx", "./../filter.onnx"},
+        {"../a/", "../../filter.onnx", "../../filter.onnx"},
+        {"", "..a/.../filter.onnx", "..a/.../filter.onnx"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char path[100], text[200];
+        struct script *script;
+
+        snprintf(path, sizeof path, "%sS.cs", rows[i][0]);
+        snprintf(text, sizeof text, "[OnnxGpu(\"%s\")] partial class S { }", rows[i][1]);
+        script = script_read(path, text, strlen(text), NULL);
+        assert_non_null(script);
+        assert_string_equal(script->units[0].options.models[0], rows[i][2]);
+        assert_string_equal(script->units[0].options.names[0], rows[i][1]);
+        script_release(script);
+    }
+}
+
 static void test_files(void **state)
 {
     struct script *script = read_text(
@@ -255,11 +291,11 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unit),    cmocka_unit_test(test_problems),
-        cmocka_unit_test(test_forms),   cmocka_unit_test(test_files),
-        cmocka_unit_test(test_finding), cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_model),   cmocka_unit_test(test_asset_folder),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_unit),         cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_files),        cmocka_unit_test(test_finding),
+        cmocka_unit_test(test_equal),        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_asset_folder), cmocka_unit_test(test_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
