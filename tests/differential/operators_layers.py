@@ -363,7 +363,7 @@ for _name in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
 
 @operator("MaxUnpool", 9, weight=0.15)
 def max_unpool(g):
-    v = g.pick(ranks=(4,), fits=lambda v: v.dims[2] >= 2 and v.dims[3] >= 2 and v.grid)
+    v = g.pick(ranks=(4,), fits=lambda v: v.dims[2] % 2 == 0 and v.dims[3] % 2 == 0 and v.grid)
     if v is None:
         return None
     out = [v.dims[2] // 2, v.dims[3] // 2]
@@ -405,6 +405,8 @@ def instance_normalization(g):
     if v is None:
         return None
     c, n = v.dims[1], count(v.dims[2:])
+    if n == 1:
+        return None
     b = bound_of_norm(n)
     a = g.r.choice([{}, {"epsilon": 0.01}])
     return g.node("InstanceNormalization", [v, g.uniform([c], -1.5, 1.5), g.uniform([c], -1, 1)], v.dims, -b, b, None, a)
@@ -417,6 +419,8 @@ def group_normalization(g):
         return None
     c = v.dims[1]
     groups = g.r.choice([n for n in range(1, c + 1) if c % n == 0])
+    if v.count == groups:
+        return None
     k = c if g.opset >= 21 else groups
     a = {"num_groups": groups}
     if g.maybe(0.3):
@@ -432,6 +436,9 @@ def layer_normalization(g):
         return None
     written, axis = g.axis(v.rank)
     dims = v.dims[axis:]
+    if count(dims) == 1:
+        return None
+
     def operand(low, high):
         d = dims if g.maybe(0.75) else [x if g.maybe() else 1 for x in dims][g.r.randrange(len(dims)):]
         return g.uniform(d, low, high)
@@ -502,7 +509,7 @@ def mvn(g):
     if v.rank != 4 or g.maybe():
         a["axes"] = sorted(g.r.sample(range(v.rank), g.r.randint(1, v.rank)))
     axes = a.get("axes", [0, 2, 3])
-    if count([v.dims[i] for i in axes]) < 3:
+    if count([v.dims[i] for i in axes]) < 3:  # of two numbers only the signs are left
         return None
     b = bound_of_norm(v.count)
     return g.node("MeanVarianceNormalization", [v], v.dims, -b, b, None, a)
@@ -521,8 +528,12 @@ def softmax(name, low, high):
         if g.opset < 11:
             written %= v.rank
         a = {} if g.maybe(0.3) else {"axis": written}
-        if not a and g.opset < 13 and v.rank < 2:
+        axis = a.get("axis", -1 if g.opset >= 13 else 1)
+        if not -v.rank <= axis < v.rank:
             return None
+        row = [v.dims[axis]] if g.opset >= 13 else v.dims[axis % v.rank:]
+        if count(row) == 1 and name != "Hardmax":
+            return None  # all of them 1
         return g.node(name, [v], v.dims, low, high, None, a)
 
 

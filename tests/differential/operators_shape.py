@@ -599,9 +599,6 @@ def resize(g):
     if r.random() < 0.5:
         scales = [r.choice([0.5, 0.6, 1.5, 2.0, 2.0, 3.0, 0.75, 1.3]) if i in free else 1.0 for i in over]
         for i, s in zip(over, scales):
-            if t == "tf_crop_and_resize":
-                k = over.index(i)
-                s = s * (roi[len(over) + k] - roi[k])
             dims[i] = int(math.floor(v.dims[i] * s + 1e-9))
         inputs.append(g.tensor([len(scales)], scales))
     else:

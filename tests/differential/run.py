@@ -265,7 +265,7 @@ def report(a, counts, total, onnxruntime, why):
         print("  known difference: %5d %s" % (n, text))
     if a.refused:
         for (part, code), list_ in counts.refused.items():
-            if code == a.refused:
+            if a.refused in (code, part):
                 for title, detail in list_[:a.list]:
                     print("  %s %s %s" % (title, part, detail))
     for title, part, detail, d in counts.failed[:a.list]:

@@ -94,6 +94,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     const struct spot *spot = spot_of(v);
     const struct index *group;
     const char *lanes[4] = {0};
+    struct lanes cell;
     double most = step->limited ? 65504 : INFINITY, lo, hi, a, b;
     bool computes = !step->copies;
     int exponent = step->copies ? 0 : spot->exponent;
@@ -108,6 +109,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
         f->lower(k, step->root);
         k->lowered = true;
     }
+    cell = k->cell;
     /* A last Relu or Clip and the limit of 16 bits are one clamp. */
     lo = -ldexp(most, exponent);
     hi = ldexp(most, exponent);
@@ -115,7 +117,14 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
            v->producer->op->functions->clamp(v->producer, &a, &b)) {
         lo = fmax(fmin(a, hi), lo);
         hi = fmax(fmin(b, hi), lo);
-        v = v->producer->inputs[0];
+        struct value *operand = v->producer->inputs[0];
+        struct lanes e = {.count = cell.count};
+
+        /* As the operator itself would read it: an axis of one element has no others. */
+        for (int j = 0; j < e.count; j++)
+            broadcast_index(k, &operand->shape, &v->shape, cell.at[j], e.at[j]);
+        cell = e;
+        v = operand;
         computes = false;
         if (v->constant || spot_of(v)->placement == PLACED_BUFFER || !v->producer)
             break;
@@ -123,9 +132,9 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     lo = ldexp(lo, -exponent);
     hi = ldexp(hi, -exponent);
     if (computes)
-        compute_value(k, v, &k->cell, lanes);
+        compute_value(k, v, &cell, lanes);
     else
-        read_value(k, v, &k->cell, lanes);
+        read_value(k, v, &cell, lanes);
     for (int j = 0; j < 4; j++) {
         int64_t extent = l->packed < 0 ? 1 : s->dim[l->packed];
 

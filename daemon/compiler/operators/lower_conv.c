@@ -218,7 +218,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         condition_count++;
     }
     int opened = kernel_if(k, conditions, condition_count);
-    if (c.fours) {
+    if (opened >= 0 && c.fours) {
         const char *in[4], *vectors[4][4];
 
         group = c.group == 1 ? kernel_constant(k, 0) : index_div(p, at[1], c.out);
@@ -239,7 +239,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         for (int j = 0; j < 4; j++)
             if (j < y->dim[1])
                 multiply_add(k, accumulator[j], in, vectors[j]);
-    } else if (c.few) {
+    } else if (opened >= 0 && c.few) {
         const char *in[4], *vectors[4][4], *by[4];
 
         source[1] = kernel_constant(k, 0);
@@ -255,7 +255,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
                 by[i] = vectors[i][j];
             multiply_add(k, accumulator[j], in, by);
         }
-    } else {
+    } else if (opened >= 0) {
         const char *in[4], *vector[4];
         struct lanes e = {.count = 4};
 

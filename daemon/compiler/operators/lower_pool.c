@@ -27,7 +27,7 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
                   *strides = node_ints(n, "strides", &count);
     const int64_t *dilations = node_ints(n, "dilations", &count),
                   *pads = node_ints(n, "pads", &count);
-    bool padded = average && node_int(n, "count_include_pad", 0), counted = false;
+    bool padded = average && node_int(n, "count_include_pad", 0), counted = false, sparse = false;
     const struct index *source[MAX_AXES];
     struct condition inside[MAX_AXES], counting[MAX_AXES];
     const char *sums[4], *texts[4], *total = NULL;
@@ -42,6 +42,8 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
         int64_t end = x->shape.dim[i + 2] - 1 + (padded && pads ? pads[axes + i] : 0);
 
         taps *= kernel[i];
+        /* All taps of a dilated window may lie in the padding: the mean of nothing is 0. */
+        sparse = sparse || (dilations && dilations[i] > 1);
         /* The divisor differs from place to place where windows stick out of what counts. */
         counted = counted || reach > end || (!padded && pads && pads[i] > 0);
     }
@@ -72,20 +74,22 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
     if (total && padded) {
         int open = kernel_if(k, counting, axes);
 
-        kernel_line(k, "%s += 1f;", total);
+        if (open >= 0)
+            kernel_line(k, "%s += 1f;", total);
         kernel_end_if(k, open);
     }
     int open = kernel_if(k, inside, axes);
     struct lanes e =
         lanes_along(k, source, x->shape.axes, 1, x->shape.dim[1] < 4 ? (int)x->shape.dim[1] : 4);
-    kernel_read(k, x, &e, -1, texts);
-    for (int j = 0; j < e.count; j++) {
+    if (open >= 0)
+        kernel_read(k, x, &e, -1, texts);
+    for (int j = 0; open >= 0 && j < e.count; j++) {
         if (!max)
             kernel_line(k, "%s += %s;", sums[j], average ? texts[j] : powered(k, texts[j], power));
         else
             kernel_line(k, "%s = Mathf.Max(%s, %s);", sums[j], sums[j], texts[j]);
     }
-    if (total && !padded)
+    if (total && !padded && open >= 0)
         kernel_line(k, "%s += 1f;", total);
     kernel_end_if(k, open);
     for (int i = axes; i-- > 0;)
@@ -100,7 +104,8 @@ static void lower_pool(struct kernel *k, const struct node *n, enum pooling pool
                                     : kernel_text(k, "Mathf.Pow(%s, %s)", sums[j],
                                                   kernel_number(k, 1 / (double)power));
         else if (total)
-            k->lane[j] = kernel_text(k, "%s / %s", sums[j], total);
+            k->lane[j] =
+                kernel_text(k, sparse ? "%s / Mathf.Max(%s, 1f)" : "%s / %s", sums[j], total);
         else
             k->lane[j] = kernel_text(k, "%s * %s", sums[j], kernel_number(k, 1.0 / (double)taps));
         if (e.count > j)

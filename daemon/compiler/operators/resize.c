@@ -164,7 +164,9 @@ static double unscaled(const struct resize_axis *a, double x)
 double resize_source(const struct resize *r, int axis, int64_t i)
 {
     const struct resize_axis *a = &r->axis[axis];
-    /* the length that the scale asks for, of which `to` is the whole part */
+    /* The length that the scale asks for, of which `to` is the whole part: the definition's own
+     * test cases want it for align_corners (2.4 of [1, 2.4]); where its text says "length_resized
+     * > 1" the output's length decides. */
     double length = a->by_size ? (double)a->to : a->scale * (double)a->from;
     double x = (double)i, last = (double)(a->from - 1);
 
@@ -178,15 +180,15 @@ double resize_source(const struct resize *r, int axis, int64_t i)
         return center * (1 - adjustment) + unscaled(a, x + 0.5) - 0.5;
     }
     case RESIZE_PYTORCH_HALF_PIXEL:
-        return length > 1 ? unscaled(a, x + 0.5) - 0.5 : 0;
+        return a->to > 1 ? unscaled(a, x + 0.5) - 0.5 : 0;
     case RESIZE_TF_HALF_PIXEL_FOR_NN:
         return unscaled(a, x + 0.5);
     case RESIZE_ALIGN_CORNERS:
         return length == 1 ? 0 : x * last / (length - 1);
     case RESIZE_CROP:
-        if (length <= 1)
+        if (a->to <= 1)
             return 0.5 * (a->start + a->end) * last;
-        return a->start * last + x * (a->end - a->start) * last / (length - 1);
+        return a->start * last + x * (a->end - a->start) * last / (double)(a->to - 1);
     default:
         return unscaled(a, x);
     }
