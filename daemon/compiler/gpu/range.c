@@ -82,16 +82,24 @@ static void settle(struct value *v, struct extent *e)
     spot->extent = arena_memdup(&v->producer->graph->context->arena, e, sizeof *e);
 }
 
+static struct extent *input_extent(struct context *c, const struct value *v)
+{
+    struct extent *e = NEW(&c->arena, struct extent);
+
+    e->sure = v->within ? range_make(v->within[0], v->within[1]) : range_unbounded();
+    e->sure.usual = fmin(USUAL_INPUT, range_size(&e->sure));
+    e->computed = e->reach = e->sure;
+    return e;
+}
+
 void plan_ranges(struct plan *p)
 {
     struct context *c = p->context;
     struct graph *g = p->graph;
-    struct extent input = {range_unbounded(), range_unbounded(), range_unbounded()};
 
-    input.computed.usual = input.sure.usual = input.reach.usual = USUAL_INPUT;
     for (int i = 0; i < g->input_count; i++)
         if (g->inputs[i]->plan)
-            spot_of(g->inputs[i])->extent = arena_memdup(&c->arena, &input, sizeof input);
+            spot_of(g->inputs[i])->extent = input_extent(c, g->inputs[i]);
     for (int i = 0; i < g->node_count; i++) {
         struct node *n = g->nodes[i];
         struct arena *scratch;

@@ -37,8 +37,9 @@ struct value {
     int output_count; /* how many graph outputs it is */
     int source; /* the first model input that its numbers come from, -1 if none; see value_source()
                  */
-    const double *within; /* [2]: least and greatest element, by the definition of the operator
-                             that it was made for; NULL: nothing is known */
+    const double *within; /* [2]: least and greatest element, where more is known than its producer
+                             tells: by the definition of what it is made for, or of an input; else
+                             NULL */
     bool read;            /* of an input: a layer of the file reads it (graph/accept.h) */
     bool poisoned; /* a fault was reported: nothing about it or its readers is reported again */
     int id;        /* dense, unique in its graph; no order is to be taken from it */

@@ -83,6 +83,7 @@ double elementwise_at(const struct node *n, double x);
 
 /* Row functions that serve several families. */
 void range_same(const struct node *n, int output, const struct range *in, struct range *out);
+void range_resize(const struct node *n, int output, const struct range *in, struct range *out);
 void range_elementwise(const struct node *n, int output, const struct range *in, struct range *out);
 
 #endif

@@ -9,14 +9,18 @@
 
 typedef void range_function(const struct node *n, const struct range *in, struct range *out);
 
-/* The definition at an end of an interval; as far out as it can be asked for an infinite one, where
- * inf / inf and the like would say nothing. */
+/* The definition at an end of an interval. Of an infinite one, where inf / inf and the like would say
+ * nothing, by what it is far out and farther: what is still becoming larger there has no bound. */
 static double end_at(const struct node *n, double x)
 {
-    static const double far = 1e300, infinite = 1e200;
-    double y = elementwise_at(n, fmin(fmax(x, -far), far));
+    static const double far = 1e150, farther = 1e300;
+    double y, before;
 
-    return y > infinite ? INFINITY : y < -infinite ? -INFINITY : y;
+    if (isfinite(x))
+        return elementwise_at(n, x);
+    y = elementwise_at(n, copysign(farther, x));
+    before = elementwise_at(n, copysign(far, x));
+    return fabs(y) > 1.5 * fabs(before) ? copysign(INFINITY, y) : y;
 }
 
 static struct range with_state(struct range r, const struct range *of, enum excess excess)

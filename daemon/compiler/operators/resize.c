@@ -469,8 +469,7 @@ static double weight_sum(const struct resize *r, int axis, struct arena *scratch
 }
 
 /* Weights add up to 1; those of one sign give nothing outside of what they weigh. */
-static void resize_range(const struct node *n, int output, const struct range *in,
-                         struct range *out)
+void range_resize(const struct node *n, int output, const struct range *in, struct range *out)
 {
     struct arena *scratch;
     struct resize r;
@@ -493,7 +492,7 @@ static void resize_range(const struct node *n, int output, const struct range *i
 }
 
 const struct operator_functions resize_functions = {.role = ROLE_STEP,
-                                                    .range = resize_range,
+                                                    .range = range_resize,
                                                     .lower = lower_resample,
                                                     .packed = packed_resample,
                                                     .reuse = reuse_resample,

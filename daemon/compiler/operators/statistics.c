@@ -163,4 +163,5 @@ const struct operator_functions norm_statistics_functions = {.role = ROLE_STEP,
 const struct operator_functions component_functions = {
     .role = ROLE_VIEW, .infer = component_infer, .range = component_range, .view = view_component};
 /* Resize by the nearest element, with what the row Resize says about inputs and attributes. */
-const struct operator_functions resize_nearest_functions = {.role = ROLE_VIEW, .view = view_resize};
+const struct operator_functions resize_nearest_functions = {
+    .role = ROLE_VIEW, .range = range_resize, .view = view_resize};

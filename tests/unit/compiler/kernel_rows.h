@@ -19,6 +19,10 @@
  * Every row is tried once more with model inputs that reach the node through a Where.
  *
  * Components that no element owns hold NaN on the way in, and kernels run under both roundings.
+ * Each row is tried with inputs as they are, with such that the node sees through a Where, and with
+ * the compiler knowing how large they are, which leaves limits out of kernels. The reference's
+ * results have to lie within what operators' range functions say. At last inputs are as large as
+ * can be, and no kernel may write what is infinite.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,6 +35,7 @@
 #include "daemon/compiler/gpu/csharp.h"
 #include "daemon/compiler/gpu/decompose.h"
 #include "daemon/compiler/gpu/layer.h"
+#include "daemon/compiler/gpu/range.h"
 #include "daemon/compiler/gpu/simulate.h"
 #include "daemon/compiler/operators/items.h"
 #include "daemon/compiler/operators/operator.h"
@@ -53,7 +58,9 @@ struct trial {
     struct graph *g;
     uint64_t random;
     struct node *n;
-    bool chosen; /* what the node reads is not what is fed, but an expression over it */
+    bool chosen;  /* what the node reads is not what is fed, but an expression over it */
+    bool known;   /* the compiler is told how large inputs are */
+    int extremes; /* inputs are as large as 16 bits hold: 1 … EXTREMES, how they are mixed */
     struct tensor *given[MOST_OPERANDS]; /* of each operand, for the reference */
     struct tensor *fed[MOST_OPERANDS];   /* of each model input */
     struct tensor *expected[MOST_OPERANDS];
@@ -404,6 +411,26 @@ static void move_item(const struct layout *l, const struct shape *s, float *numb
     } while (advance(s, at));
 }
 
+/* All of the largest, of one sign or of both; numbers of all sizes; infinite ones. */
+enum { EXTREMES = 4 };
+
+static float extreme(struct trial *t)
+{
+    static const float mixed[] = {65504, -65504, 0, 6e-8f, -6e-8f, 1, -1, 300, -300, 20, -20};
+    int which = (int)draw(t, 0, 11);
+
+    switch (t->extremes) {
+    case 1:
+        return 65504;
+    case 2:
+        return which % 2 ? 65504 : -65504;
+    case 3:
+        return mixed[which < 11 ? which : 10];
+    default:
+        return which == 0 ? INFINITY : which == 1 ? -INFINITY : mixed[which < 11 ? which : 10];
+    }
+}
+
 static void feed_buffer(struct trial *t, struct plan *p, const struct buffer *b,
                         struct simulation *s, struct program *program)
 {
@@ -420,13 +447,16 @@ static void feed_buffer(struct trial *t, struct plan *p, const struct buffer *b,
         return;
     }
     const struct layout *l = &spot_of(b->value)->layout;
-    int64_t cells = l->width * l->height * 4, each = tensor->count / p->graph->items;
-    float *numbers = NEW_ARRAY(&t->c.arena, cells, float);
+    int64_t cells = l->width * l->height * 4, each = tensor->count / p->graph->items,
+            count = shape_count(&b->value->shape);
+    float *numbers = NEW_ARRAY(&t->c.arena, cells, float),
+          *fed = NEW_ARRAY(&t->c.arena, count, float);
     for (int item = 0; item < p->graph->items; item++) {
         for (int64_t i = 0; i < cells; i++)
             numbers[i] = NAN;
-        move_item(l, &b->value->shape, (float *)(uintptr_t)tensor->data + item * each, numbers,
-                  false);
+        for (int64_t i = 0; i < count; i++)
+            fed[i] = t->extremes ? extreme(t) : ((const float *)tensor->data)[item * each + i];
+        move_item(l, &b->value->shape, fed, numbers, false);
         simulation_write(s,
                          program_find_buffer(
                              program, csharp_edge_name(&t->c.arena, "F", false, b->number, item)),
@@ -478,6 +508,49 @@ static double distance(struct trial *t, struct plan *p, const struct buffer *b,
     return worst;
 }
 
+/* The name of a buffer that a kernel has written an infinite number to; NULL: none. */
+static const char *find_infinite(struct trial *t, const struct program *program,
+                                 struct simulation *s)
+{
+    for (int i = 0; i < program->buffer_count; i++) {
+        const struct program_buffer *b = &program->buffers[i];
+        int64_t count = (int64_t)b->width * b->height * 4;
+        float *cells = NEW_ARRAY(&t->c.arena, count, float);
+
+        if (b->texture >= 0 || !strncmp(b->name, "FInput", 6) || !count)
+            continue;
+        simulation_read(s, i, cells);
+        for (int64_t k = 0; k < count; k++)
+            if (isinf(cells[k]))
+                return b->name;
+    }
+    return NULL;
+}
+
+/* An element of an output that is not within what the compiler says of it, in text; NULL: none. */
+static const char *find_outside(struct trial *t, const struct plan *p)
+{
+    for (int i = 0; i < p->buffer_count; i++) {
+        const struct value *v = p->buffers[i].value;
+        const struct range *r;
+        const struct tensor *expected;
+        const float *numbers;
+
+        if (p->buffers[i].kind != BUFFER_OUTPUT || v->constant)
+            continue;
+        r = &spot_of(v)->extent->computed;
+        expected = t->expected[t->output[p->buffers[i].number]];
+        numbers = tensor_floats(&t->c, expected, &t->c.arena);
+        for (int64_t k = 0; k < expected->count; k++) {
+            double x = (double)numbers[k], slack = 1e-4 + 1e-3 * fabs(x);
+
+            if (x < r->lo - slack || x > r->hi + slack)
+                return arena_printf(&t->c.arena, "%g is not within %g ... %g", x, r->lo, r->hi);
+        }
+    }
+    return NULL;
+}
+
 /* NULL: it is as it should be; else why not. */
 static const char *simulate(struct trial *t, struct plan *p, const char *text, size_t length,
                             enum rounding rounding)
@@ -520,6 +593,11 @@ static const char *simulate(struct trial *t, struct plan *p, const char *text, s
     if (!simulation_run(s, 0, INT32_MAX, &error))
         return arena_printf(&t->c.arena, "%s, line %d, cell (%d, %d): %s", error.kernel, error.line,
                             error.x, error.y, error.reason);
+    if (t->extremes) {
+        const char *where = find_infinite(t, program, s);
+
+        return where ? arena_printf(&t->c.arena, "%s becomes infinite", where) : NULL;
+    }
     for (int i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].kind == BUFFER_OUTPUT) {
             double d = distance(t, p, &p->buffers[i], s, program);
@@ -544,6 +622,7 @@ static const char *check_graph(struct trial *t)
 {
     struct compile_options o = {.script = "S",
                                 .class_name = "S",
+                                .keyword = "class",
                                 .modifiers = "",
                                 .type_parameters = "",
                                 .space = "",
@@ -568,6 +647,10 @@ static const char *check_graph(struct trial *t)
     csharp_print(&text, &o, p);
     for (int r = 0; r < 2 && !why; r++)
         why = simulate(t, p, text.text, text.length, r ? ROUND_ZERO : ROUND_NEAREST);
+    if (!why)
+        why = find_outside(t, p);
+    for (t->extremes = 1; t->extremes <= EXTREMES && !why && !t->known; t->extremes++)
+        why = simulate(t, p, text.text, text.length, ROUND_NEAREST);
     if (why && file) {
         FILE *f = fopen(file, "w");
 
@@ -579,11 +662,28 @@ static const char *check_graph(struct trial *t)
     return why;
 }
 
+static void tell_range(struct trial *t, struct value *v, const struct tensor *fed)
+{
+    double *within = NEW_ARRAY(&t->c.arena, 2, double);
+
+    if (fed->type != TYPE_FLOAT32)
+        return;
+    within[0] = INFINITY;
+    within[1] = -INFINITY;
+    for (int64_t i = 0; i < fed->count; i++) {
+        within[0] = fmin(within[0], (double)((const float *)fed->data)[i]);
+        within[1] = fmax(within[1], (double)((const float *)fed->data)[i]);
+    }
+    v->within = within;
+}
+
 static const char *check_row(struct trial *t, const struct row *row)
 {
     const char *why;
 
     build(t, row);
+    for (int i = 0; t->known && i < t->g->input_count; i++)
+        tell_range(t, t->g->inputs[i], t->fed[i]);
     why = check_graph(t);
     if (getenv("KERNEL_STEPS"))
         printf("%s (%s) %s\n", row->op, row->attributes, row->operands);
@@ -606,19 +706,23 @@ static void check_rows(const struct row *rows, size_t count)
 {
     int faults = 0;
 
-    for (size_t i = 0; i < 2 * count; i++) {
-        const struct row *row = &rows[i / 2];
+    for (size_t i = 0; i < 3 * count; i++) {
+        const struct row *row = &rows[i / 3];
         struct trial *t;
         const char *why;
 
         if (getenv("KERNEL_ROW") && !strstr(row->op, getenv("KERNEL_ROW")))
             continue;
         t = calloc(1, sizeof *t);
-        t->chosen = i % 2;
-        why = try_row(t, row, i / 2);
+        t->chosen = i % 3 == 1;
+        t->known = i % 3 == 2;
+        why = try_row(t, row, i / 3);
         if (why) {
             fprintf(stderr, "%s (%s) %s%s: %s\n", row->op, row->attributes, row->operands,
-                    t->chosen ? ", chosen" : "", why);
+                    t->chosen  ? ", chosen"
+                    : t->known ? ", inputs of known range"
+                               : "",
+                    why);
             faults++;
         }
         context_release(&t->c);
