@@ -137,6 +137,11 @@ fuzz:
 		SANITIZE="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all" fuzzers
 	@python3 tests/fuzz/run.py $(BUILD) build-fuzz $(FUZZ_SECONDS)
 
+# Says by its status whether there is a clang with libFuzzer.
+can-fuzz:
+	@echo 'int LLVMFuzzerTestOneInput(const char *b, unsigned long n); int LLVMFuzzerTestOneInput(const char *b, unsigned long n) { return !b + !n; }' | \
+		$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null
+
 fuzzers: $(FUZZERS)
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $(LIBRARIES)
 	@$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
@@ -170,6 +175,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all tests check asan tsan fuzz fuzzers demo bench docs install format clean
+.PHONY: all tests check asan tsan fuzz can-fuzz fuzzers demo bench docs install format clean
 .SECONDARY:
 .DELETE_ON_ERROR:
