@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { RESERVED_NAMES = 3 };
+
 static void kernel_init(struct kernel_state *s, struct plan *p, struct step *step)
 {
     struct kernel *k = &s->k;
@@ -19,7 +21,7 @@ static void kernel_init(struct kernel_state *s, struct plan *p, struct step *ste
     k->indent = 2;
     declare_name(k, "id.x");
     declare_name(k, "id.y");
-    /* Parameters' names are taken. */
+    /* Parameters' names are taken: RESERVED_NAMES of them. */
     kernel_name(k, "t");
     kernel_name(k, "w");
     kernel_name(k, "id");
@@ -198,6 +200,8 @@ int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes
     struct kernel_state *s = state_of(planning);
 
     s->k.memo_count = 0;
+    /* Each name is looked for among all before it: those of texts thrown away are free again. */
+    s->k.name_count = RESERVED_NAMES;
     s->declared_count = 0;
     s->k.weight_count = 0;
     s->table_entries = 0;

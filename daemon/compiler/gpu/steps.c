@@ -234,11 +234,49 @@ static bool is_cheaper_stored(struct kernel *k, struct value *v)
            cells * reads * each;
 }
 
+/* Computing a value walks all ways from it to what it is computed from, one after another: where a
+ * value is read twice they double. What has more of them, or longer ones, is cut before it is
+ * walked. */
+enum { MOST_WAYS = 64, LONGEST_WAY = 200 };
+
+static void store_what_grows(struct plan *p)
+{
+    struct graph *g = p->graph;
+    struct arena *scratch = arena_child(&p->context->arena);
+    int *ways = NEW_ARRAY(scratch, g->value_count + 1, int);
+    int *longest = NEW_ARRAY(scratch, g->value_count + 1, int);
+
+    for (int i = 0; i < g->node_count; i++) {
+        const struct node *n = g->nodes[i];
+        int sum = 1, length = 0;
+
+        for (int k = 0; n->mark && k < n->input_count; k++)
+            if (n->inputs[k] && sum <= MOST_WAYS) {
+                sum += ways[n->inputs[k]->id];
+                length = longest[n->inputs[k]->id] > length ? longest[n->inputs[k]->id] : length;
+            }
+        for (int o = 0; n->mark && o < n->output_count; o++) {
+            struct value *v = n->outputs[o];
+
+            if (!is_computed_by_readers(v))
+                continue;
+            if (sum > MOST_WAYS || length == LONGEST_WAY) {
+                store_value(p, v);
+                continue;
+            }
+            ways[v->id] = sum;
+            longest[v->id] = length + 1;
+        }
+    }
+    arena_free(scratch);
+}
+
 static void store_where_cheaper(struct plan *p, struct kernel *k)
 {
     struct graph *g = p->graph;
     const struct value *seen[MOST_READ_BUFFERS + 1];
 
+    store_what_grows(p);
     /* What would read too many textures is cut where they have become too many; what holds a large
      * table is not to hold it once for each reader. */
     for (int i = 0; i < g->node_count; i++)
