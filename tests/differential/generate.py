@@ -86,6 +86,8 @@ class Generator:
 
     def tensor(self, dims, fill, kind="float"):
         name = self.fresh("c")
+        if isinstance(fill, dict) and "step" in fill:  # from the first multiple above low
+            fill["low"] = -int(-fill["low"] // fill["step"]) * fill["step"]
         # A constant may come from a node instead of an initializer.
         if isinstance(fill, list) and self.r.random() < 0.15:
             self.nodes.append(["Constant", [], [name], {"value": {"tensor": [kind, list(dims), fill]}}])

@@ -27,6 +27,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import describe  # noqa: E402
+import differences  # noqa: E402
 import generate  # noqa: E402
 import operators_elementwise  # noqa: E402,F401
 import operators_layers  # noqa: E402,F401
@@ -35,11 +36,6 @@ import operators_shape  # noqa: E402,F401
 SHORT = range(0, 1500)
 BATCH = 200
 LIMIT = 600  # seconds for one batch
-
-# What ONNX Runtime does otherwise than the operators' definitions: (operator, what its message or the model says, why).
-with open(os.path.join(HERE, "differences.json"), encoding="utf-8") as _f:
-    DIFFERENCES = json.load(_f)
-
 
 def find_onnxruntime():
     """The package's folder, or None and why."""
@@ -96,24 +92,6 @@ def judge(build, onnxruntime, cases, place):
     return found
 
 
-def operators(d):
-    return {node[0] for node in d["nodes"]}
-
-
-def known(d, part, detail):
-    """Why a difference from ONNX Runtime is not ours, or None."""
-    if part != "onnxruntime":
-        return None
-    for row in DIFFERENCES:
-        if row["op"] not in operators(d):
-            continue
-        if any(node[0] == row["op"] and all(node[3].get(k) in (v if isinstance(v, list) else [v]) for k, v in row.get("with", {}).items())
-               and row.get("since", 0) <= d["opset"] <= row.get("until", 99)
-               for node in d["nodes"]):
-            return row["why"]
-    return None
-
-
 class Counts:
     def __init__(self):
         self.verdicts = collections.Counter()
@@ -126,7 +104,7 @@ class Counts:
     def add(self, title, d, parts):
         for part, (verdict, detail) in sorted(parts.items()):
             if verdict == "FAIL":
-                why = known(d, part, detail)
+                why = differences.explain(d, detail) if part == "onnxruntime" else None
                 if why:
                     self.known[why] += 1
                     continue
@@ -230,10 +208,10 @@ def main():
                 cases = [("corpus-%d" % i, json.loads(line)) for i, line in enumerate(f)]
         cases += [("seed-%d" % s, None) for s in (a.seeds or SHORT)]
         for at in range(0, len(cases), BATCH):
-            batch = [(t, d or generate.description(int(t[5:]), only, a.opset, a.shrink)) for t, d in cases[at:at + BATCH]]
+            batch = [(t, d or generate.description(int(t[5:]), only, a.opset, True)) for t, d in cases[at:at + BATCH]]
             if a.show:
                 for t, d in batch:
-                    print(json.dumps(d))
+                    print(json.dumps({key: value for key, value in d.items() if key != "shapes"}))
             found = judge(a.build, onnxruntime, batch, place)
             for t, d in batch:
                 counts.add(t, d, found[t])

@@ -188,7 +188,9 @@ double resize_source(const struct resize *r, int axis, int64_t i)
     case RESIZE_CROP:
         if (a->to <= 1)
             return 0.5 * (a->start + a->end) * last;
-        return a->start * last + x * (a->end - a->start) * last / (double)(a->to - 1);
+        /* in float32, as below: 0.1f * 5 is 0.5, a tie */
+        return (double)((float)a->start * (float)last +
+                        (float)x * (float)(a->end - a->start) * (float)last / (float)(a->to - 1));
     default:
         return unscaled(a, x);
     }
@@ -210,7 +212,8 @@ int64_t resize_nearest_index(const struct resize *r, int axis, int64_t i)
     if (!a->resized)
         return i;
     /* A float32 scale stands for a ratio such as 1/3, which only float32 arithmetic gives back. */
-    if (!a->by_size && (r->transform == RESIZE_ASYMMETRIC || r->transform == RESIZE_HALF_PIXEL))
+    if (!a->by_size && (r->transform == RESIZE_ASYMMETRIC || r->transform == RESIZE_HALF_PIXEL ||
+                        (r->transform == RESIZE_PYTORCH_HALF_PIXEL && a->to > 1)))
         x = r->transform == RESIZE_ASYMMETRIC
                 ? (double)((float)i / (float)a->scale)
                 : (double)(((float)i + 0.5f) / (float)a->scale - 0.5f);
