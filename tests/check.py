@@ -36,6 +36,7 @@ def programs(build):
     yield "golden", "every diagnostic has a case", ["python3", "tests/golden/covered.py"]
     yield "kernels", "tests/fusion.py", ["python3", "tests/fusion.py", build]
     yield "kernels", "tests/invariance.py", ["python3", "tests/invariance.py", build]
+    yield "kernels", "tests/costs.py", ["python3", "tests/costs.py", build]
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/lsp/transcripts/*.txt"))):
         path = os.path.relpath(path, ROOT)
         yield "lsp", path, ["python3", "tests/lsp/play.py", "--daemon", os.path.join(build, "onnxgpud"), path]
