@@ -524,6 +524,7 @@ static const struct {
     {"CumSum", NULL, decompose_cumulative},
     {"DFT", NULL, decompose_dft},
     {"DeformConv", NULL, deform_conv},
+    {"DepthToSpace", decompose_depth, NULL},
     {"Det", NULL, decompose_det},
     {"Einsum", NULL, decompose_einsum},
     {"GRU", NULL, decompose_recurrent},

@@ -33,7 +33,7 @@ static bool only_moves(const struct node *n)
 {
     static void (*const moves[])(struct kernel *, const struct node *, int,
                                  const struct index *const *, struct access *) = {
-        view_reshape, view_transpose, view_slice, view_expand, view_component};
+        view_reshape, view_transpose, view_slice, view_expand, view_component, view_depth};
 
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (functions_of(n)->view == moves[i])
