@@ -17,13 +17,20 @@ static int64_t wrapped(int64_t index, int64_t length)
     return index >= 0 && index < length ? index : -1;
 }
 
-/* Reports a constant index that lies outside an axis of known length, then false. */
-static bool indices_fit(struct node *n, int slot, int64_t length)
+/* Reports a constant index in input 1 that lies outside its axis, then false: of tuples of `depth`
+ * indices into axes of these lengths (negative: not known). */
+static bool indices_fit(struct node *n, const int64_t *lengths, int64_t depth)
 {
+    bool known = false;
     int count;
-    const int64_t *indices = length >= 0 ? node_constant_ints(n, slot, &count) : NULL;
+
+    for (int64_t d = 0; d < depth; d++)
+        known = known || lengths[d] >= 0;
+    const int64_t *indices = known ? node_constant_ints(n, 1, &count) : NULL;
     for (int i = 0; indices && i < count; i++) {
-        if (wrapped(indices[i], length) < 0) {
+        int64_t length = lengths[i % depth];
+
+        if (length >= 0 && wrapped(indices[i], length) < 0) {
             infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, indices[i],
                         length);
             return false;
@@ -41,7 +48,7 @@ static void gather_infer(struct node *n)
 
     if (data->axes >= 0) {
         int axis = infer_axis(n, data, node_int(n, "axis", 0));
-        if (axis < 0 || !indices_fit(n, 1, data->dim[axis]))
+        if (axis < 0 || !indices_fit(n, &data->dim[axis], 1))
             return;
         if (indices->axes >= 0) {
             if (data->axes - 1 + indices->axes > MAX_AXES) {
@@ -154,7 +161,7 @@ static bool elements_match(struct node *n, int *axis)
             return false;
         }
     }
-    return indices_fit(n, 1, data->dim[*axis]);
+    return indices_fit(n, &data->dim[*axis], 1);
 }
 
 static void gather_elements_infer(struct node *n)
@@ -358,24 +365,6 @@ static bool tuple_targets(struct context *c, const struct shape *data, int batch
     return true;
 }
 
-/* Reports constant tuples that lie outside, then false. */
-static bool tuples_fit(struct node *n, int batch)
-{
-    const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
-    int64_t depth = indices->dim[indices->axes - 1];
-    int count;
-    const int64_t *index = node_constant_ints(n, 1, &count);
-    for (int i = 0; index && depth > 0 && i < count; i++) {
-        int64_t length = data->dim[batch + i % depth];
-        if (length >= 0 && wrapped(index[i], length) < 0) {
-            infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, index[i],
-                        length);
-            return false;
-        }
-    }
-    return true;
-}
-
 static void gather_nd_infer(struct node *n)
 {
     const struct shape *data = &n->inputs[0]->shape, *indices = &n->inputs[1]->shape;
@@ -407,7 +396,7 @@ static void gather_nd_infer(struct node *n)
                 infer_fault(n, "the output would have more than %d axes", MAX_AXES);
                 return;
             }
-            if (!tuples_fit(n, (int)batch))
+            if (!indices_fit(n, &data->dim[batch], depth))
                 return;
             out = *indices;
             out.axes--;
@@ -470,7 +459,7 @@ static void scatter_nd_infer(struct node *n)
                 infer_fault(n, "the updates' shape does not go with data and indices");
                 return;
             }
-            if (!tuples_fit(n, 0))
+            if (!indices_fit(n, data->dim, depth))
                 return;
         }
     }
