@@ -4,6 +4,8 @@ Each function gets a node, what is known of values (name -> (dims, elements or N
 gives the reason, or None where this node is none. A model that differs and holds such a node is explained.
 """
 
+import re
+
 
 def _resize(node, values, detail):
     inputs, a = node[1] + [""] * 4, node[3]
@@ -49,8 +51,15 @@ def _mean_variance(node, values, detail):
     return None
 
 
+def _instance(node, values, detail):
+    found = re.search(r"is (\S+) instead of (\S+)", detail)
+    if found and abs(float(found[1]) - float(found[2])) <= 2e-3 * max(1, abs(float(found[2]))):
+        return "InstanceNormalization: x * a + (B - mean * a) in float32 loses what is left of nearly equal elements"
+    return None
+
+
 FUNCTIONS = {"Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _lp_pool,
-             "MeanVarianceNormalization": _mean_variance}
+             "MeanVarianceNormalization": _mean_variance, "InstanceNormalization": _instance}
 
 
 def explain(d, detail):
