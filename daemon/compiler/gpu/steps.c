@@ -1,8 +1,8 @@
 /*
  * From a graph to steps: what is computed together, what gets a texture, and how it lies in it.
  *
- * 1. Every ROLE_STEP operator gets a step. An elementwise operator joins the step that computes one
- * of its operands, where nobody else reads that operand: it then works on registers.
+ * 1. Every ROLE_STEP operator gets a step. What follows on it and is read nowhere else joins it, and
+ * then works on registers (join.c).
  * 2. Every other elementwise operator, and every view, is computed by its readers, unless a texture
  * of its own is cheaper in all: elements times fetches, against one draw more.
  * 3. Layouts: at the model's edge they are given; inside, the packed axis that costs the readers
