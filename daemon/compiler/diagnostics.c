@@ -16,6 +16,9 @@ const struct diagnostic_info *diagnostic_info(enum diagnostic_code code)
     return &table[code];
 }
 
+/* Of one model: each is compared with all before it, and nobody reads more. */
+enum { MOST_DIAGNOSTICS = 10000 };
+
 static void subject(struct strbuf *s, const struct place *p)
 {
     const char *const none[] = {"model", "input", "layer", "output"};
@@ -42,6 +45,10 @@ void diagnose(struct context *c, const struct place *place, enum diagnostic_code
 
     if (!place)
         place = &model;
+    if (d->count >= MOST_DIAGNOSTICS) {
+        d->errors += table[code].severity == SEVERITY_ERROR;
+        return;
+    }
     if (!advice)
         advice = table[code].advice;
     strbuf_init(&message, &c->arena);

@@ -54,7 +54,7 @@ struct context;
  * place's
  * ("Conv conv1", "Conv #12", "input image"), detail is a clause without final stop, and the advice
  * is the row's, or advice where it is not NULL ("" for none). Reporting the very same code, place
- * and text twice is silently once (S2).
+ * and text twice is silently once (S2); after 10000 of one model errors are only counted.
  */
 void diagnose(struct context *c, const struct place *place, enum diagnostic_code code,
               const char *advice, const char *detail, ...) __attribute__((format(printf, 5, 6)));
