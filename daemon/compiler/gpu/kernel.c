@@ -61,29 +61,53 @@ void kernel_close(struct kernel *k)
     kernel_line(k, "}");
 }
 
-static struct kernel_name *find_name(struct kernel *k, const char *name)
+/* The place of a name among all that were given out: an open table, for what is weighed before
+ * kernels exist is one text of a whole model. */
+static struct kernel_name *name_place(const struct kernel *k, const char *name)
 {
-    for (int i = 0; i < k->name_count; i++)
-        if (!strcmp(k->names[i].base, name))
-            return &k->names[i];
-    return NULL;
+    uint32_t hash = 2166136261u; /* FNV-1a: G. Fowler, L. Noll, P. Vo */
+
+    for (const char *p = name; *p; p++)
+        hash = (hash ^ (uint8_t)*p) * 16777619u;
+    for (uint32_t i = hash;; i++) {
+        struct kernel_name *place = &k->names[i & (uint32_t)(k->name_room - 1)];
+
+        if (!place->base || !strcmp(place->base, name))
+            return place;
+    }
+}
+
+static void make_room(struct kernel *k)
+{
+    struct kernel_name *old = k->names;
+    int room = k->name_room;
+
+    if (4 * (k->name_count + 1) <= 3 * room)
+        return;
+    k->name_room = room ? 2 * room : 64;
+    k->names = NEW_ARRAY(k->arena, k->name_room, struct kernel_name);
+    for (int i = 0; i < room; i++)
+        if (old[i].base)
+            *name_place(k, old[i].base) = old[i];
 }
 
 const char *kernel_name(struct kernel *k, const char *base)
 {
-    struct kernel_name *taken = find_name(k, base);
+    struct kernel_name *taken, *place;
     const char *name = base;
 
+    make_room(k);
+    taken = place = name_place(k, base);
     /* "i" taken twice is "i1": not to be confused with "i1" itself, nor with "w0" taken again. */
-    while (taken) {
+    while (place->base) {
         size_t n = strlen(base);
         bool digit = n && base[n - 1] >= '0' && base[n - 1] <= '9';
 
         name = kernel_text(k, digit ? "%s_%d" : "%s%d", base, taken->next++);
-        if (!find_name(k, name))
-            break;
+        place = name_place(k, name);
     }
-    APPEND(k->arena, k->names, k->name_count, k->name_room) = (struct kernel_name){name, 1};
+    *place = (struct kernel_name){name, 1};
+    k->name_count++;
     return name;
 }
 

@@ -72,7 +72,7 @@ struct kernel {
     int assumed_count, assumed_room;
     const char *lane[4]; /* what lower() leaves: an expression for each of out[] */
     bool lowered;        /* lane[] is there */
-    struct kernel_name *names;
+    struct kernel_name *names; /* a hash table of name_room places */
     int name_count, name_room;
 };
 
