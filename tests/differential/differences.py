@@ -15,6 +15,8 @@ def _resize(node, values, detail):
     if transform == "align_corners" and by_scales:
         return "Resize, align_corners by scales: takes the output's whole length (onnx's resize_downsample_scales_*_align_corners " \
                "want the fraction)"
+    if a.get("keep_aspect_ratio_policy", "stretch") != "stretch" and any(i < 0 for i in a.get("axes", [])):
+        return "Resize, keep_aspect_ratio_policy with axes counted from the end: leaves those as they are"
     if transform == "tf_crop_and_resize" and x and y:
         roi = values.get(inputs[1], (None, None))[1]
         axes = [i % len(x) for i in a.get("axes", range(len(x)))]
