@@ -8,12 +8,19 @@
 #include "daemon/compiler/passes/pass.h"
 #include <string.h>
 
+/* An output of the model without elements is refused, in the name of the layer that writes it. */
+static bool is_refused(const struct value *v)
+{
+    return v->output_count && shape_count(&v->shape) == 0;
+}
+
 static bool folds(const struct node *n)
 {
     if (!n->op || !strcmp(n->op_type, "DequantizeLinear") || !strcmp(n->op_type, "MatMulNBits"))
         return false;
     for (int i = 0; i < n->output_count; i++)
-        if (n->outputs[i] && (!n->outputs[i]->constant || n->outputs[i]->poisoned))
+        if (n->outputs[i] &&
+            (!n->outputs[i]->constant || n->outputs[i]->poisoned || is_refused(n->outputs[i])))
             return false;
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i])
