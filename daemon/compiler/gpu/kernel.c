@@ -61,8 +61,7 @@ void kernel_close(struct kernel *k)
     kernel_line(k, "}");
 }
 
-/* The place of a name among all that were given out: an open table, for what is weighed before
- * kernels exist is one text of a whole model. */
+/* The place of a name among all that were given out: an open table, always with room left. */
 static struct kernel_name *name_place(const struct kernel *k, const char *name)
 {
     uint32_t hash = 2166136261u; /* FNV-1a: G. Fowler, L. Noll, P. Vo */

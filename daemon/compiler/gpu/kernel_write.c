@@ -5,7 +5,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { RESERVED_NAMES = 3 };
+/* All names are free but those of parameters. */
+static void reserve_names(struct kernel *k)
+{
+    if (k->name_room)
+        memset(k->names, 0, (size_t)k->name_room * sizeof *k->names);
+    k->name_count = 0;
+    kernel_name(k, "t");
+    kernel_name(k, "w");
+    kernel_name(k, "id");
+}
 
 static void kernel_init(struct kernel_state *s, struct plan *p, struct step *step)
 {
@@ -21,10 +30,7 @@ static void kernel_init(struct kernel_state *s, struct plan *p, struct step *ste
     k->indent = 2;
     declare_name(k, "id.x");
     declare_name(k, "id.y");
-    /* Parameters' names are taken: RESERVED_NAMES of them. */
-    kernel_name(k, "t");
-    kernel_name(k, "w");
-    kernel_name(k, "id");
+    reserve_names(k);
 }
 
 /* Splits a merged index into those of its axes, from the last one. */
@@ -200,8 +206,7 @@ int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes
     struct kernel_state *s = state_of(planning);
 
     s->k.memo_count = 0;
-    /* Each name is looked for among all before it: those of texts thrown away are free again. */
-    s->k.name_count = RESERVED_NAMES;
+    reserve_names(&s->k);
     s->declared_count = 0;
     s->k.weight_count = 0;
     s->table_entries = 0;
