@@ -624,7 +624,6 @@ static const char *check_graph(struct trial *t)
                                 .class_name = "S",
                                 .keyword = "class",
                                 .modifiers = "",
-                                .keyword = "class",
                                 .type_parameters = "",
                                 .space = "",
                                 .prefix = "F",
