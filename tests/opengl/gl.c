@@ -29,7 +29,7 @@ static struct {
 #define X(result, name, parameters) result(*name) parameters;
     EGL_FUNCTIONS(X)
 #undef X
-    void *library, *display, *context;
+    void *handle, *display, *context; /* handle: what dlopen gave */
 } egl;
 
 /* POSIX gives functions as void *, which C does not convert. */
@@ -41,13 +41,13 @@ static bool take(void *function, void *address)
 
 static bool load_egl(char why[256])
 {
-    egl.library = dlopen("libEGL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (egl.library == NULL) {
+    egl.handle = dlopen("libEGL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (egl.handle == NULL) {
         snprintf(why, 256, "there is no libEGL.so.1 here");
         return false;
     }
 #define X(result, name, parameters)                                                                \
-    if (!take(&egl.name, dlsym(egl.library, "egl" #name))) {                                       \
+    if (!take(&egl.name, dlsym(egl.handle, "egl" #name))) {                                        \
         snprintf(why, 256, "EGL has no egl" #name);                                                \
         return false;                                                                              \
     }
