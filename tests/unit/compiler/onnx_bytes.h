@@ -2,7 +2,8 @@
 #define TESTS_ONNX_BYTES_H
 /*
  * ONNX files, written byte by byte: what the tests of the loader load. Every message is a strbuf in
- * one arena, made by bytes_begin() and freed by bytes_end(). Field numbers are onnx.proto's.
+ * one arena, made by bytes_begin() and freed by bytes_end(): a test's set-up and tear-down. Field
+ * numbers are onnx.proto's.
  */
 #include "daemon/compiler/context.h"
 #include "daemon/compiler/strbuf.h"
@@ -10,14 +11,18 @@
 
 static struct context bytes_context;
 
-static inline void bytes_begin(void)
+static inline int bytes_begin(void **state)
 {
+    (void)state;
     context_init(&bytes_context, NULL);
+    return 0;
 }
 
-static inline void bytes_end(void)
+static inline int bytes_end(void **state)
 {
+    (void)state;
     context_release(&bytes_context);
+    return 0;
 }
 
 static inline struct strbuf message(void)

@@ -200,20 +200,6 @@ static void refused(struct strbuf model, enum diagnostic_code code, const char *
     done(j);
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    bytes_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    bytes_end();
-    return 0;
-}
-
 /* ---- Loop ---- */
 
 static void carries_values(void **state)
@@ -589,7 +575,7 @@ static void leaves_no_operator_out(void **state)
         assert_int_equal(op->functions == any->functions, is_listed(op->name, control_operators));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bytes_begin, bytes_end)
 
 int main(void)
 {

@@ -101,20 +101,6 @@ static struct graph *good(struct job *j)
     return j->m.graph;
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    bytes_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    bytes_end();
-    return 0;
-}
-
 static const int64_t two_three[] = {2, 3};
 
 /* A graph with input x and output y of [2, 3] around what is added to it. */
@@ -762,7 +748,7 @@ static char folder[64];
 
 static int make_folder(void **state)
 {
-    begin(state);
+    bytes_begin(state);
     strcpy(folder, "/tmp/onnxgpud-load-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
@@ -772,7 +758,7 @@ static int drop_folder(void **state)
     char command[128];
 
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    end(state);
+    bytes_end(state);
     return system(command);
 }
 
@@ -1723,7 +1709,7 @@ static void reads_numpy(void **state)
     done(j);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, bytes_begin, bytes_end)
 #define TEST_IN_FOLDER(name) cmocka_unit_test_setup_teardown(name, make_folder, drop_folder)
 
 int main(void)

@@ -43,20 +43,6 @@ static void assert_fault(struct strbuf model, const char *field, uint64_t offset
     context_release(&s.c);
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    bytes_begin();
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    bytes_end();
-    return 0;
-}
-
 /* Two nodes, a large and a small initializer, an attribute with a tensor. */
 static struct strbuf example(size_t large)
 {
@@ -393,17 +379,17 @@ static void bounds_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(keeps_all_but_elements, begin, end),
-        cmocka_unit_test_setup_teardown(hashes_every_byte, begin, end),
-        cmocka_unit_test_setup_teardown(measures_rows, begin, end),
-        cmocka_unit_test_setup_teardown(is_cut_anywhere, begin, end),
-        cmocka_unit_test_setup_teardown(names_the_place, begin, end),
-        cmocka_unit_test_setup_teardown(refuses_damage, begin, end),
-        cmocka_unit_test_setup_teardown(lists_must_be_whole, begin, end),
-        cmocka_unit_test_setup_teardown(drops_unknown_fields, begin, end),
-        cmocka_unit_test_setup_teardown(notes_stretches, begin, end),
-        cmocka_unit_test_setup_teardown(bounds_depth, begin, end),
-        cmocka_unit_test_setup_teardown(bounds_memory, begin, end),
+        cmocka_unit_test_setup_teardown(keeps_all_but_elements, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(hashes_every_byte, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(measures_rows, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(is_cut_anywhere, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(names_the_place, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(refuses_damage, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(lists_must_be_whole, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(drops_unknown_fields, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(notes_stretches, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(bounds_depth, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(bounds_memory, bytes_begin, bytes_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,9 +69,8 @@ static const char *listing(void)
 
 static int begin(void **state)
 {
-    (void)state;
     snprintf(folder, sizeof folder, "/tmp/outputs-test-XXXXXX");
-    bytes_begin();
+    bytes_begin(state);
     return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -79,12 +78,11 @@ static int end(void **state)
 {
     char names[8192];
 
-    (void)state;
     snprintf(names, sizeof names, "%s", listing());
     for (char *name = strtok(names, " "); name; name = strtok(NULL, " "))
         if (unlink(path_of(name)))
             rmdir(path_of(name));
-    bytes_end();
+    bytes_end(state);
     return rmdir(folder);
 }
 
