@@ -12,7 +12,6 @@ counts its body as often as it runs, an `if` the more expensive of its branches.
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "models"))
 import make_models
-from random_models import random_model
+from random_models import close, random_model
 
 RANDOM_MODELS = 20
 TOKEN = re.compile(r"\s*(\d+\.?\d*(?:[eE][-+]?\d+)?f?|[A-Za-z_]\w*|&&|\|\||[<>=!]=|[-+*/%<>!?:(),.\[\]])")
@@ -246,12 +245,7 @@ def main(arguments):
         passed, failed = passed + (not why), failed + bool(why)
         if why:
             print("%s: %s" % (name, why))
-    if not failed:
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        print("left in " + folder)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
+    return close(folder, passed, failed)
 
 
 if __name__ == "__main__":

@@ -6,14 +6,13 @@ fails where the kernels' result is not the reference's but for what 16 bits expl
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "models"))
-from random_models import random_model
+from random_models import close, random_model
 
 FEWEST_DECIBELS = 40
 
@@ -43,12 +42,7 @@ def main(arguments):
         elif "passed," not in line:
             failed += ": FAIL" in line or ": SKIP" in line
             print(os.path.basename(line))
-    if not failed:
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        print("left in " + folder)
-    print("%d passed, %d failed" % (good, failed))
-    return 1 if failed or good + failed != count else 0
+    return close(folder, good, failed) or int(good + failed != count)
 
 
 if __name__ == "__main__":

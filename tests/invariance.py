@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "models"))
 import make_models
 import onnxwrite as ox
-from random_models import random_model
+from random_models import close, random_model
 
 RANDOM_MODELS = 10
 ODD = ["", " ", "a b", "/x/y", "日本", "\n", "*/", "\"", "\\u0041", "{0}", "%s", "id", "prev", "é"]
@@ -242,12 +242,7 @@ def main(arguments):
             passed, failed = passed + (not why), failed + bool(why)
             if why or "error" in results[variant]:
                 print("%s, %s: %s" % (name, variant, why or results[variant]["error"].decode("utf-8", "replace")))
-    if not failed:
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        print("left in " + folder)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
+    return close(folder, passed, failed)
 
 
 if __name__ == "__main__":
