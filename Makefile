@@ -87,6 +87,8 @@ $(call unit_of,protocol): $(LIBPROTOCOL)
 $(call unit_of,cache): $(LIBCACHE)
 $(call unit_of,compiler): $(LIBCOMPILER)
 $(filter-out $(call unit_of,protocol cache compiler),$(TESTS)): $(LIBRARIES)
+# A step of the compiler is replaced by one that breaks.
+$(BUILD)/tests/unit/client/test_broken: LINK = -Wl,--wrap=plan_graph $(LIBRARIES)
 $(TESTS): $(BUILD)/%: $(BUILD)/%.o
 	@$(CC) $(CFLAGS) -o $@ $< $(LINK) $(CMOCKA) $(LDLIBS) && echo "  LINK  $@"
 

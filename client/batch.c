@@ -1,4 +1,5 @@
 #include "client/batch.h"
+#include "daemon/broken.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,22 @@ static void find_diagnostics(struct pass *p, const struct batch_unit *u, struct 
     }
 }
 
+static void find_broken(struct pass *p, const struct batch_unit *u, const struct compile *job)
+{
+    char *message = broken_message(job, u->options.models, u->options.model_count);
+    struct report r = {
+        .path = u->source->path, .line = 1, .column = 1, .end_line = 1, .end_column = 1};
+
+    if (u->unit) {
+        r = at_script(u, u->unit->models[0].range);
+        r.model = u->unit->models[0].path;
+    }
+    r.code = TUKI0190;
+    r.message = arena_strdup(p->arena, message ? message : compile_why(job));
+    free(message);
+    find(p, r);
+}
+
 static void find_stale(struct pass *p, const struct batch_unit *u)
 {
     const char *folder = source_folder(p->arena, u->source->path);
@@ -124,13 +141,15 @@ static void compile_unit(struct pass *p, struct batch_unit *u)
     /* One transaction for all that is found out; where this is left early, closing writes it. */
     cache_begin(v->cache);
     enum compile_status status = compile_run(job);
-    if (status == COMPILE_FAILED || status == COMPILE_CANCELLED) {
+    if (status == COMPILE_FAILED && compile_broken(job)) {
+        find_broken(p, u, job);
+    } else if (status == COMPILE_FAILED || status == COMPILE_CANCELLED) {
         const char *why = arena_strdup(&v->context->arena, compile_why(job));
 
         compile_free(job);
         invocation_fail(v, "%s: %s", u->options.models[0], why);
     }
-    for (int i = 0; i < u->options.model_count; i++)
+    for (int i = 0; status != COMPILE_FAILED && i < u->options.model_count; i++)
         find_diagnostics(p, u, job, i);
     if (status == COMPILE_OK && !(u->unit && u->unit->blocked)) {
         b->compiled++;

@@ -8,7 +8,8 @@
  * A script's diagnostics are sorted by their place in the script: those of the script itself and
  * those of its models, at the argument that names the model. A model on its own shows its
  * diagnostics at itself, where the text view has the layer. A class file of an earlier, good
- * compile is reported stale (TUKI0151).
+ * compile is reported stale (TUKI0151). A broken invariant of the compiler fails that one compile
+ * (TUKI0190), and work goes on.
  */
 #include "client/report.h"
 #include "client/sources.h"

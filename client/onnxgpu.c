@@ -3,6 +3,7 @@
  */
 #include "client/command.h"
 #include "client/options.h"
+#include "daemon/broken.h"
 #include "protocol/endpoint.h"
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,22 @@ static enum exit_status run(struct invocation *v, int argc, char **argv)
     return v->command->run(v);
 }
 
+/* What ended the program: its use or the system, or a fault of its own, which is TUKI0190. */
+static enum exit_status tell(const struct context *context)
+{
+    char *message;
+
+    if (context->reason != ESCAPE_BUG) {
+        fprintf(stderr, "onnxgpu: %s\n", context->why);
+        return EXIT_TROUBLE;
+    }
+    message = broken_text(context->why, "-");
+    fprintf(stderr, "onnxgpu: error: %s [%s]\n", message ? message : context->why,
+            diagnostic_info(TUKI0190)->name);
+    free(message);
+    return EXIT_WRONG;
+}
+
 int main(int argc, char **argv)
 {
     static struct context context;
@@ -31,7 +48,7 @@ int main(int argc, char **argv)
     if (setjmp(context.escape) == 0)
         status = run(&invocation, argc, argv);
     else
-        fprintf(stderr, "onnxgpu: %s\n", context.why);
+        status = tell(&context);
     cache_close(invocation.cache);
     context_release(&context);
     if (fflush(stdout) || ferror(stdout)) {

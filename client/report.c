@@ -1,5 +1,7 @@
 #include "client/report.h"
+#include "daemon/broken.h"
 #include "protocol/json.h"
+#include <stdlib.h>
 
 static const char *severity_of(const struct report *r)
 {
@@ -64,6 +66,19 @@ void report_model(struct report *r, const char *path, struct compile *job, int m
         .layer = d->place.layer,
         .op = d->place.op,
     };
+}
+
+void report_broken(FILE *to, const char *path, const struct compile *job)
+{
+    char *message = broken_message(job, &path, 1);
+    const struct report r = {.path = path,
+                             .line = 1,
+                             .column = 1,
+                             .code = TUKI0190,
+                             .message = message ? message : compile_why(job)};
+
+    report_text(to, &r);
+    free(message);
 }
 
 void report_all(FILE *to, const char *path, struct compile *job, int model)

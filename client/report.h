@@ -29,6 +29,10 @@ bool report_json(FILE *to, const struct report *r);
 void report_model(struct report *r, const char *path, struct compile *job, int model,
                   const struct diagnostic *d);
 
+/* A broken invariant of the compiler, at the model, as text; the rest of a report is written to a
+ * file that the text names. job is COMPILE_FAILED. */
+void report_broken(FILE *to, const char *path, const struct compile *job);
+
 /* All diagnostics of a model, at the model, as text. */
 void report_all(FILE *to, const char *path, struct compile *job, int model);
 

@@ -105,7 +105,10 @@ static enum exit_status run(struct invocation *v)
     case COMPILE_CANCELLED:
         break;
     }
-    if (result == EXIT_TROUBLE)
+    if (result == EXIT_TROUBLE && compile_broken(job)) {
+        report_broken(stderr, path, job);
+        result = EXIT_WRONG;
+    } else if (result == EXIT_TROUBLE)
         fprintf(stderr, "onnxgpu: %s: %s\n", path, compile_why(job));
     compile_free(job);
     return result;

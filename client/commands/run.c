@@ -106,6 +106,31 @@ static void print_refusal(struct invocation *v, const struct engine *e)
     }
 }
 
+/* An input whose shape is open: what the reference could not be given, kernels are refused for. */
+static bool open_input(const struct engine *e)
+{
+    for (int i = 0; i < e->input_count; i++)
+        if (engine_reads(e, i) && !shape_known(&e->inputs[i].shape))
+            return true;
+    return false;
+}
+
+static enum engine_status open_engine(struct engine *e, struct invocation *v,
+                                      const struct engine_options *options, const char *path)
+{
+    struct engine_options kernels = *options;
+    enum engine_status status;
+
+    engine_init(e, options);
+    status = engine_open(e, v->context, path);
+    if (status != ENGINE_READY || !options->reference || !open_input(e))
+        return status;
+    engine_release(e);
+    kernels.reference = false;
+    engine_init(e, &kernels);
+    return engine_open(e, v->context, path);
+}
+
 static enum exit_status run(struct invocation *v)
 {
     static struct engine e; /* reachable however the invocation is left */
@@ -131,8 +156,7 @@ static enum exit_status run(struct invocation *v)
         invocation_misuse(v, "run needs -o DIR");
     if (mkdir(into, 0777) && errno != EEXIST)
         invocation_fail(v, "%s: %s", into, strerror(errno));
-    engine_init(&e, &options);
-    switch (engine_open(&e, v->context, path)) {
+    switch (open_engine(&e, v, &options, path)) {
     case ENGINE_READY:
         break;
     case ENGINE_REFUSED:
@@ -140,6 +164,11 @@ static enum exit_status run(struct invocation *v)
         engine_release(&e);
         return EXIT_WRONG;
     case ENGINE_FAILED:
+        if (e.job && compile_broken(e.job)) {
+            report_broken(stderr, path, e.job);
+            engine_release(&e);
+            return EXIT_WRONG;
+        }
         invocation_fail(v, "%s: %s", path, e.why);
     }
     struct tensor **inputs = NEW_ARRAY(arena, e.input_count, struct tensor *);

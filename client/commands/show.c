@@ -12,6 +12,10 @@ static enum exit_status explain_failure(const char *path, struct compile *job)
         report_all(stderr, path, job, 0);
         return EXIT_WRONG;
     }
+    if (compile_broken(job)) {
+        report_broken(stderr, path, job);
+        return EXIT_WRONG;
+    }
     fprintf(stderr, "onnxgpu: %s: %s\n", path, compile_why(job));
     return EXIT_TROUBLE;
 }

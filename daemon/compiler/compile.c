@@ -405,6 +405,11 @@ const char *compile_why(const struct compile *job)
     return job->c.why;
 }
 
+bool compile_broken(const struct compile *job)
+{
+    return job->c.reason == ESCAPE_BUG;
+}
+
 const struct diagnostics *compile_diagnostics(const struct compile *job, int model)
 {
     return &job->models[model].diagnostics;

@@ -51,7 +51,7 @@ enum compile_status {
     COMPILE_OK,        /* no error diagnostics: there is a generated file */
     COMPILE_REFUSED,   /* diagnostics say why */
     COMPILE_CANCELLED,
-    COMPILE_FAILED,    /* system trouble (compile_why()): nothing is known about the model */
+    COMPILE_FAILED,    /* system trouble or a broken invariant (compile_why()): nothing is known about the model */
 };
 
 struct compile; /* one job */
@@ -91,6 +91,8 @@ void compile_free(struct compile *job);
 
 /* All below: after compile_run(), borrowed from the job. */
 const char *compile_why(const struct compile *job); /* COMPILE_FAILED: one line; else "" */
+/* COMPILE_FAILED: whether by a broken invariant (TUKI0190), and not for want of what the system has. */
+bool compile_broken(const struct compile *job);
 /* Of model 0, 1 …: sorted as `check` prints them. */
 const struct diagnostics *compile_diagnostics(const struct compile *job, int model);
 /* Content hash of model's bytes and its external data; zero where it could not be read. */

@@ -1,5 +1,6 @@
 #include "daemon/server/outcome.h"
 
+#include "daemon/broken.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
@@ -164,15 +165,15 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
     outcome->model_count = models;
     outcome->contents = memory_new((size_t)models * sizeof *outcome->contents);
     if (status == COMPILE_FAILED) {
-        const struct diagnostic_info *info = diagnostic_info(TUKI0190);
+        char *message = broken_message(compile, unit->options.models, models);
 
         outcome->why = memory_text(compile_why(compile));
         outcome->diagnostics = memory_grow(NULL, 0, sizeof *outcome->diagnostics);
         outcome->diagnostic_count = 1;
         outcome->errors = 1;
         outcome->diagnostics[0] = (struct outcome_diagnostic){
-            .code = TUKI0190,
-            .message = memory_printf("model: %s. %s.", outcome->why, info->advice)};
+            .code = TUKI0190, .message = memory_text(message ? message : outcome->why)};
+        free(message);
     }
     for (int m = 0; status != COMPILE_FAILED && m < models; m++) {
         int count;

@@ -21,10 +21,10 @@ ROOMS = {
     "daemon/server/": ["daemon/", "protocol/", "cache/"],
     "daemon/language/": ["daemon/", "protocol/", "cache/"],
     # What the daemon and the command line share: it joins the three libraries, and knows neither of its users.
-    "daemon/": ["daemon/compiler/", "daemon/compile_cache.h", "daemon/outputs.h", "daemon/asset_cache.h", "daemon/stamp.h", "protocol/",
+    "daemon/": ["daemon/compiler/", "daemon/compile_cache.h", "daemon/outputs.h", "daemon/asset_cache.h", "daemon/broken.h", "daemon/stamp.h", "protocol/",
                 "cache/"],
     "daemon/main.c": ["daemon/", "protocol/", "cache/"],
-    "client/": ["client/", "protocol/", "cache/", "daemon/compiler/", "daemon/compile_cache.h", "daemon/outputs.h", "daemon/asset_cache.h",
+    "client/": ["client/", "protocol/", "cache/", "daemon/compiler/", "daemon/compile_cache.h", "daemon/outputs.h", "daemon/asset_cache.h", "daemon/broken.h",
                 "daemon/stamp.h", "daemon/language/csharp.h", "daemon/language/script.h"],
 }
 
