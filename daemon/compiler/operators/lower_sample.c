@@ -367,19 +367,15 @@ static void fill_regions(struct context *c, const struct weights *w, int64_t fir
         }
 }
 
-/* Samples along axis a that any region takes in a bin, in any style. */
-static int64_t most_samples(struct kernel *k, const struct node *n, const struct region *r, int a)
+/* The greatest number of samples along axis a that a constant region takes in a bin, in any style.
+ */
+static double adaptive_samples(struct kernel *k, struct value *regions, const struct region *r,
+                               int a)
 {
-    struct value *regions = n->inputs[1];
-    struct arena *scratch;
-    int64_t most = 1;
+    struct arena *scratch = arena_child(k->arena);
+    double most = 1;
     int style = k->context->style;
 
-    if (r->ratio > 0)
-        return r->ratio;
-    if (!regions->constant)
-        return (n->inputs[0]->shape.dim[2 + a] + r->size[a] - 1) / r->size[a] + 1;
-    scratch = arena_child(k->arena);
     for (int s = 0; s < (regions->constant->varies ? k->context->styles : 1); s++) {
         k->context->style = regions->constant->varies ? s : style;
         const float *corners = tensor_floats(k->context, regions->constant, scratch);
@@ -387,13 +383,45 @@ static int64_t most_samples(struct kernel *k, const struct node *n, const struct
             double start, bin;
 
             region_bin(r, corners + 4 * i, a, &start, &bin);
-            if (bin > 0 && bin < 65536 && (int64_t)ceil(bin) > most)
-                most = (int64_t)ceil(bin);
+            most = fmax(most, ceil(bin));
         }
     }
     k->context->style = style;
     arena_free(scratch);
     return most;
+}
+
+/*
+ * Samples along axis a that a kernel has to look at. Of a bin that takes one for each unit of its
+ * length only those within the input count: b units in ceil(b) samples are more than (n - 1) / n
+ * apart for n of them, so that at most length + 2 lie in -1 ... length, however large the region.
+ * *some: the first of them is to be found, with one more at each end for what rounding moves.
+ */
+static int64_t most_samples(struct kernel *k, const struct node *n, const struct region *r, int a,
+                            bool *some)
+{
+    int64_t within = n->inputs[0]->shape.dim[2 + a] + 4;
+    double most;
+
+    *some = false;
+    if (r->ratio > 0)
+        return r->ratio;
+    most = n->inputs[1]->constant ? adaptive_samples(k, n->inputs[1], r, a) : INFINITY;
+    *some = most > (double)within;
+    return *some ? within : (int64_t)most;
+}
+
+/* The number of the first sample along one axis of a bin that may lie within the input. */
+static const char *first_sample(struct kernel *k, const char *start, const char *bin,
+                                const struct index *place, const char *samples)
+{
+    const char *before = kernel_text(k, "-1f - %s - %s * %s", start, bin, of_int(k, place));
+
+    return kernel_local(
+        k, "first",
+        kernel_text(k,
+                    "Mathf.Max(Mathf.Ceil((%s) * %s / Mathf.Max(%s, 0.000001f) - 0.5f) - 1f, 0f)",
+                    before, samples, bin));
 }
 
 void lower_roi_align(struct kernel *k, const struct node *n)
@@ -404,8 +432,10 @@ void lower_roi_align(struct kernel *k, const struct node *n)
     const int64_t *batch = node_constant_ints(n, 2, &count);
     const struct index *number = k->out.at[0][0], *at[MAX_AXES];
     const char *sums[4], *bins[4], *samples[2], *weight[2], *inside = NULL, *texts[4], *total;
+    const char *first[2] = {NULL, NULL};
     const struct index *low[2], *high[2];
     int64_t most[2];
+    bool some[2];
     struct region r;
 
     region_read(n, &r);
@@ -441,24 +471,28 @@ void lower_roi_align(struct kernel *k, const struct node *n)
         }
     }
     for (int a = 0; a < 2; a++) {
-        most[a] = most_samples(k, n, &r, a);
+        most[a] = most_samples(k, n, &r, a, &some[a]);
         samples[a] =
             r.ratio > 0
                 ? kernel_number(k, (double)r.ratio)
                 : kernel_local(k, "samples",
                                kernel_text(k, "Mathf.Max(Mathf.Ceil(%s), 0f)", bins[2 + a]));
+        if (some[a])
+            first[a] = first_sample(k, bins[a], bins[2 + a], k->out.at[0][2 + a], samples[a]);
     }
     for (int a = 0; a < 2; a++) {
         const struct index *tap = kernel_loop(k, "tap", most[a]);
         int64_t last = x->shape.dim[2 + a] - 1;
         const char *place, *here, *name = kernel_name(k, "i"), *next = kernel_name(k, "i");
+        const char *sample =
+            some[a] ? kernel_text(k, "%s + %s", first[a], of_int(k, tap)) : of_int(k, tap);
 
         if (r.ratio <= 0)
-            kernel_open(k, "if (%s < %s)", of_int(k, tap), samples[a]);
+            kernel_open(k, "if (%s < %s)", sample, samples[a]);
         place =
             kernel_local(k, "place",
                          kernel_text(k, "%s + %s * (%s + (%s + 0.5f) / %s)", bins[a], bins[2 + a],
-                                     of_int(k, k->out.at[0][2 + a]), of_int(k, tap), samples[a]));
+                                     of_int(k, k->out.at[0][2 + a]), sample, samples[a]));
         inside =
             kernel_text(k, "%s%s%s >= -1f && %s <= %s", inside ? inside : "", inside ? " && " : "",
                         place, place, kernel_number(k, (double)(last + 1)));
@@ -494,6 +528,11 @@ void lower_roi_align(struct kernel *k, const struct node *n)
             kernel_close(k);
         kernel_end_loop(k, most[a]);
     }
+    /* What was not looked at lies outside, where there is 0. */
+    for (int a = 0; a < 2 && !r.average; a++)
+        for (int j = 0; some[a] && j < lanes; j++)
+            kernel_line(k, "%s = %s > 0f || %s > %s ? Mathf.Max(%s, 0f) : %s;", sums[j], first[a],
+                        samples[a], kernel_number(k, (double)most[a]), sums[j], sums[j]);
     total = r.ratio > 0
                 ? kernel_number(k, 1.0 / (double)(r.ratio * r.ratio))
                 : kernel_local(k, "total",

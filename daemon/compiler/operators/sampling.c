@@ -368,6 +368,20 @@ static bool between(double at, int64_t length, int64_t *low, int64_t *high, doub
     return true;
 }
 
+/* Samples of a bin at start along an axis, `apart` from each other: of those that there are, only
+ * *first to *last - 1 may lie within the input, however large the region. */
+static void within(double start, double apart, double samples, int64_t length, int64_t *first,
+                   int64_t *last)
+{
+    double from = ceil((-1 - start) / apart - 0.5) - 1, to = (double)length + 1;
+
+    to = ceil((to - start) / apart - 0.5) + 1;
+    from = from > 0 ? from < samples ? from : samples : 0;
+    to = to > from ? to < samples ? to : samples : from;
+    *first = (int64_t)from;
+    *last = (int64_t)to;
+}
+
 static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
                          struct arena *arena, struct arena *scratch)
 {
@@ -388,8 +402,7 @@ static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor
     if (in[2]->count != shape.dim[0] || !elements_new(arena, scratch, in[0]->type, &shape, &to))
         return false;
     for (int64_t r = 0; r < shape.dim[0]; r++) {
-        double start[2], bin[2];
-        int64_t grid[2];
+        double start[2], bin[2], grid[2];
         if (batch[r] < 0 || batch[r] >= s->dim[0])
             return false;
         for (int a = 0; a < 2; a++) { /* rows, then columns */
@@ -399,40 +412,49 @@ static bool roi_evaluate(struct node *n, struct tensor *const *in, struct tensor
                 extent = 1;
             start[a] = from;
             bin[a] = extent / (double)shape.dim[2 + a];
-            grid[a] = ratio > 0 ? ratio : bin[a] > 0 && bin[a] < 65536 ? (int64_t)ceil(bin[a]) : 0;
+            grid[a] = ratio > 0 ? (double)ratio : bin[a] > 0 ? ceil(bin[a]) : 0;
+            if (!isfinite(from + extent))
+                grid[a] = 0;
         }
         for (int64_t i = 0; i < channels * shape.dim[2] * shape.dim[3]; i++) {
             int64_t column = i % shape.dim[3], row = i / shape.dim[3] % shape.dim[2];
             const double *plane =
                 x + (batch[r] * channels + i / shape.dim[3] / shape.dim[2]) * s->dim[2] * s->dim[3];
-            double sum = 0, most = -INFINITY;
-            context_poll(c);
-            for (int64_t k = 0; k < grid[0] * grid[1]; k++) {
-                int64_t y0, y1, x0, x1;
-                double v = 0, wy, wx, corner[4] = {0};
-                double y = start[0] +
-                           bin[0] * ((double)row + ((double)(k / grid[1]) + 0.5) / (double)grid[0]);
-                double z = start[1] + bin[1] * ((double)column +
-                                                ((double)(k % grid[1]) + 0.5) / (double)grid[1]);
-                if (between(y, s->dim[2], &y0, &y1, &wy) && between(z, s->dim[3], &x0, &x1, &wx)) {
-                    corner[0] = (1 - wy) * (1 - wx) * plane[y0 * s->dim[3] + x0];
-                    corner[1] = (1 - wy) * wx * plane[y0 * s->dim[3] + x1];
-                    corner[2] = wy * (1 - wx) * plane[y1 * s->dim[3] + x0];
-                    corner[3] = wy * wx * plane[y1 * s->dim[3] + x1];
-                }
-                for (int j = 0; j < 4; j++) {
-                    /* the maximum is over the weighted corners, not over their sums: so it is in
-                     * use */
-                    v += corner[j];
-                    most = corner[j] > most ? corner[j] : most;
-                }
-                sum += v;
+            double sum = 0, most = -INFINITY, count = grid[0] * grid[1];
+            double top = start[0] + bin[0] * (double)row, left = start[1] + bin[1] * (double)column;
+            int64_t first[2] = {0}, last[2] = {ratio, ratio};
+            if (ratio <= 0 && count > 0) {
+                within(top, bin[0] / grid[0], grid[0], s->dim[2], &first[0], &last[0]);
+                within(left, bin[1] / grid[1], grid[1], s->dim[3], &first[1], &last[1]);
             }
-            int64_t count = grid[0] * grid[1];
+            context_poll(c);
+            for (int64_t k = first[0]; k < last[0]; k++) {
+                for (int64_t l = first[1]; l < last[1]; l++) {
+                    int64_t y0, y1, x0, x1;
+                    double v = 0, wy, wx, corner[4] = {0};
+                    double y = top + bin[0] * ((double)k + 0.5) / grid[0];
+                    double z = left + bin[1] * ((double)l + 0.5) / grid[1];
+                    if (between(y, s->dim[2], &y0, &y1, &wy) &&
+                        between(z, s->dim[3], &x0, &x1, &wx)) {
+                        corner[0] = (1 - wy) * (1 - wx) * plane[y0 * s->dim[3] + x0];
+                        corner[1] = (1 - wy) * wx * plane[y0 * s->dim[3] + x1];
+                        corner[2] = wy * (1 - wx) * plane[y1 * s->dim[3] + x0];
+                        corner[3] = wy * wx * plane[y1 * s->dim[3] + x1];
+                    }
+                    for (int j = 0; j < 4; j++) {
+                        /* the maximum is over the weighted corners, not over their sums: so it is
+                         * in use */
+                        v += corner[j];
+                        most = corner[j] > most ? corner[j] : most;
+                    }
+                    sum += v;
+                }
+            }
+            /* What was not looked at lies outside, where there is 0. */
+            if ((double)(last[0] - first[0]) * (double)(last[1] - first[1]) < count)
+                most = most > 0 ? most : 0;
             elements_set(&to, r * channels * shape.dim[2] * shape.dim[3] + i,
-                         average     ? sum / (double)(count > 0 ? count : 1)
-                         : count > 0 ? most
-                                     : 0);
+                         count > 0 ? average ? sum / count : most : 0);
         }
     }
     out[0] = elements_finish(&to);

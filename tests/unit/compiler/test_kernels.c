@@ -603,6 +603,17 @@ static const struct row computed[] = {
     {"Det", "", "x[1,2,4,4]"},
     {"RoiAlign", "output_height=2;output_width=2;sampling_ratio=2", "x[1,5,6,7]; p[1,4]; i[1] 0"},
     {"RoiAlign", "output_height=2;output_width=2;mode='max'", "x[1,5,6,7]; p[1,4]; i[1] 0"},
+    /* Regions many times as large as the input. */
+    {"RoiAlign", "output_height=2;output_width=3;spatial_scale=30.0", "x[1,5,6,7]; x[1,4]; i[1] 0"},
+    {"RoiAlign",
+     "output_height=2;output_width=1;spatial_scale=300.0;mode='max';"
+     "coordinate_transformation_mode='output_half_pixel'",
+     "x[1,3,4,3]; x[1,4]; i[1] 0"},
+    {"RoiAlign", "output_width=2;mode='max';spatial_scale=9.0", "x[1,1,2,3]; u[1,4]; i[1] 0"},
+    {"RoiAlign", "output_height=3;output_width=2",
+     "x[1,3,6,7]; f[2,4] -9000 -50 9000 70 -70000 -3 70000 60000; i[2] 0 0"},
+    {"RoiAlign", "output_height=2;output_width=2;mode='max'",
+     "x[1,3,6,7]; f[2,4] -9000 -50 9000 70 -70000 -3 70000 60000; i[2] 0 0"},
     {"GridSample", "", "c[1,3,4,5]; u[1,3,4,2]"},
     {"AffineGrid", "", "x[1,3,4]; i[5] 1 1 2 3 2"},
     {"TensorScatter", "axis=1", "c[1,4,3]; x[1,2,3]; i[1] 1"},

@@ -632,6 +632,12 @@ static void test_sampling(void **state)
          "f[1,1,1,1]:1"},
         {"RoiAlign", 16, "sampling_ratio=2 mode=max output_width=2",
          "f[1,1,1,4]:1 2 3 4; f[1,4]:0.5 0.5 4.5 0.5; i[1]:0", "f[1,1,1,2]:1.5 4"},
+        /* Of 200001 samples the ones at -1, 0 and 1 lie within; at the ends the rest is 0. */
+        {"RoiAlign", 10, "", "f[1,1,1,1]:200001; f[1,4]:-100000.5 0 100000.5 1; i[1]:0",
+         "f[1,1,1,1]:3"},
+        {"RoiAlign", 10, "mode=max", "f[1,1,1,1]:-8; f[1,4]:-100000.5 0 100000.5 1; i[1]:0",
+         "f[1,1,1,1]:0"},
+        {"RoiAlign", 10, "mode=max", "f[1,1,1,1]:-8; f[1,4]:-1 0 1 1; i[1]:0", "f[1,1,1,1]:0"},
         {"RoiAlign", 16, "", "f[1,1,2,2]:1 2 3 4; f[1,4]:0 0 1 1; i[1]:1", NULL},
         {"DeformConv", 19, "",
          "f[1,1,2,2]:1 2 3 4; f[1,1,1,1]:2; f[1,2,2,2]:0 0 0 0 0.5 0 0 1; f[1]:1",
