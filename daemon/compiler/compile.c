@@ -10,6 +10,7 @@
 #include "daemon/compiler/graph/accept.h"
 #include "daemon/compiler/graph/styles.h"
 #include "daemon/compiler/job.h"
+#include "daemon/compiler/limits/limits.h"
 #include "daemon/compiler/operators/items.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
@@ -151,6 +152,7 @@ static void compile_model(struct compile *job, struct compiled_model *m, int num
         m->folded_nodes = g->node_count;
         passes_run(g, NULL);
         count_operators(m);
+        report_limits(g);
         m->plan = plan_passed(job, g);
     } else if (g) {
         split_items(g); /* judges the layers that no fault was found in */

@@ -1,0 +1,35 @@
+#ifndef COMPILER_LIMITS_H
+#define COMPILER_LIMITS_H
+/*
+ * What 16 bits cannot hold, where the answer would be another one: errors (R16, R17, R19, R20).
+ * What is merely limited when it is stored is a warning, of the plan (gpu/excess.h).
+ *
+ * Looks at a graph after all passes, before it is decomposed (R20a): constants are folded,
+ * BatchNormalization is in its producer, norms are operators that compute in 32 bits inside. Values
+ * count as 16-bit there, but for those within a chain (limits/chain.h).
+ */
+#include "daemon/compiler/graph/graph.h"
+
+/* The greatest magnitude that 16 bits hold, and the least but 0. */
+#define LARGEST_HALF 65504.0
+#define SMALLEST_HALF 0x1p-24
+/* From here on a number is not rounded to the greatest. */
+#define BEYOND_HALF 65520.0
+
+/* All of the below. The graph is sorted and free of errors, its numbers are those of one style;
+ * nothing is changed. Says nothing of 8-bit models. */
+void report_limits(struct graph *g);
+
+struct chains;
+/* TUKI0136 (R16): constants of Add, Sub, Sum, Mean, Mul, Div and BatchNormalization. */
+void report_constants(const struct chains *c);
+/* TUKI0137 (R17): masks before Softmax that leave nothing of a row. */
+void report_masks(struct graph *g);
+/* TUKI0138 (R19) and TUKI0139 (R20): divisors that 16 bits hold as 0. */
+void report_divisors(const struct chains *c);
+
+/* Whether constant input slot of n may be a mask for Softmax: added before it, alone or together
+ * with a computed mask, or chosen by Where right before it. What may stand between is reshaping. */
+bool is_softmax_mask(const struct node *n, int slot);
+
+#endif
