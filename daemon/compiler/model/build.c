@@ -133,6 +133,21 @@ bool build_type(const Onnx__TypeInfo *info, enum element_type *type, struct shap
     return true;
 }
 
+const char *build_kind(const Onnx__TypeInfo *info)
+{
+    return info->sequence_type   ? "a sequence"
+           : info->optional_type ? "an optional value"
+           : info->map_type      ? "a map"
+                                 : "a sparse tensor";
+}
+
+void build_no_tensor(struct builder *b, const struct place *place, const char *what)
+{
+    build_advise(b, place, TUKI0115,
+                 "Export with tensors of float32 as the model's inputs and outputs", "it is %s",
+                 what);
+}
+
 void build_records(struct builder *b, struct body *body, size_t count, Onnx__ValueInfo **infos)
 {
     (void)b;
@@ -577,8 +592,6 @@ static bool check_attributes(struct builder *b, const struct place *place, const
     const struct operator_attribute *first = operator_attributes();
     bool good = true;
 
-    if (*n->op->domain)
-        return true;
     while (first->op && strcmp(first->op, n->op_type))
         first++;
     for (int i = 0; i < n->attribute_count; i++)
@@ -592,29 +605,47 @@ static bool check_attributes(struct builder *b, const struct place *place, const
     return good;
 }
 
+/* false: some attribute is not readable (reported). */
+static bool read_attributes(struct builder *b, const struct call *call, struct node *n)
+{
+    struct place place = build_place(call);
+    int before = b->c->diagnostics.count;
+
+    n->attributes = build_attributes(b, call->body, &place, call->proto->n_attribute,
+                                     call->proto->attribute, &n->attribute_count);
+    n->attribute_room = n->attribute_count;
+    return b->c->diagnostics.count == before;
+}
+
+bool build_checked(struct builder *b, const struct call *call, struct node *n,
+                   const struct operator* op)
+{
+    struct place place = build_place(call);
+    bool good = read_attributes(b, call, n);
+
+    n->opset = (int)opset_of(call->body, domain_label(call->proto->domain));
+    return check_arity(b, call, op) && good && (*op->domain || check_attributes(b, &place, n));
+}
+
 static void build_operator(struct builder *b, const struct call *call)
 {
     struct place place = build_place(call);
     struct label domain = domain_label(call->proto->domain);
     int64_t opset = opset_of(call->body, domain);
     struct node *n = build_node(b, call);
-    int before = b->c->diagnostics.count;
-    bool faulty;
+    const struct operator* op = NULL;
 
-    n->attributes = build_attributes(b, call->body, &place, call->proto->n_attribute,
-                                     call->proto->attribute, &n->attribute_count);
-    n->attribute_room = n->attribute_count;
-    faulty = b->c->diagnostics.count > before;
     if (opset < 0)
         build_report(b, &place, TUKI0111, "the model does not import the domain %s of %s",
                      *call->domain ? call->domain : "ai.onnx", call->op_type);
     else if (opset <= INT32_MAX)
-        n->op = operator_find(call->domain, call->op_type, (int)opset);
-    if (opset >= 0 && !n->op)
+        op = operator_find(call->domain, call->op_type, (int)opset);
+    if (!op)
+        read_attributes(b, call, n);
+    else if (build_checked(b, call, n, op))
+        n->op = op;
+    if (opset >= 0 && !op)
         report_operator(b, call, opset);
-    n->opset = (int)(opset < 0 || opset > INT32_MAX ? 0 : opset);
-    if (n->op && (!check_arity(b, call, n->op) || faulty || !check_attributes(b, &place, n)))
-        n->op = NULL;
     if (!n->op)
         build_poison(call);
 }

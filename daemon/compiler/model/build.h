@@ -86,10 +86,12 @@ static inline struct label label_from(ProtobufCBinaryData bytes)
  * range. */
 bool build_imports(struct builder *b, struct scope *imports, size_t count,
                    Onnx__OperatorSetId **list);
-/* Type and shape as a message has them; unknown where it says nothing. false: it is no tensor.
- * *axes is the recorded number of axes, which may be more than a shape can hold. */
+/* Type and shape as a message has them; unknown where it says nothing. false: it is no tensor,
+ * which build_kind() says what it is instead. *axes is the recorded number of axes, which may be
+ * more than a shape can hold. */
 bool build_type(const Onnx__TypeInfo *info, enum element_type *type, struct shape *shape,
                 size_t *axes);
+const char *build_kind(const Onnx__TypeInfo *info);
 
 /* A body inside another one, at call. Lies in the scratch arena. */
 struct body *build_body(struct builder *b, const struct call *call, const struct scope *outer,
@@ -118,6 +120,12 @@ int64_t build_opset(const struct body *body);
 struct attribute *build_attributes(struct builder *b, const struct body *body,
                                    const struct place *place, size_t count,
                                    Onnx__Attribute **protos, int *made);
+/* Gives n, which op is the row of, its attributes; false (reported): they, or its inputs and
+ * outputs, are not as op says. */
+bool build_checked(struct builder *b, const struct call *call, struct node *n,
+                   const struct operator* op);
+/* Reports a model's input or output that is no tensor: what it is instead. */
+void build_no_tensor(struct builder *b, const struct place *place, const char *what);
 /* A node without a row, appended to the graph, its outputs' producer. */
 struct node *build_node(struct builder *b, const struct call *call);
 /* Brings the graph's nodes from number from on to their newest forms; what that adds is new

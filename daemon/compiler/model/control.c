@@ -15,14 +15,32 @@ bool control_is(const char *op_type, int64_t opset)
     return op && op->functions == &control_functions;
 }
 
+/* Room for what is known of v. */
+static void make_room(struct builder *b, const struct value *v)
+{
+    struct controls *all = b->controls;
+
+    while (v->id >= all->given_room)
+        all->given = arena_grow(b->scratch, all->given, (size_t)all->given_room, &all->given_room,
+                                sizeof *all->given);
+}
+
 void control_note(struct builder *b, const struct call *call)
 {
+    const struct operator* op = operator_find("", call->op_type, (int)build_opset(call->body));
     struct control *k = NEW(b->scratch, struct control);
 
     if (!b->controls)
         b->controls = NEW(b->scratch, struct controls);
     *k = (struct control){.call = *call, .node = build_node(b, call)};
     APPEND(b->scratch, b->controls->list, b->controls->count, b->controls->room) = k;
+    for (int i = 0; i < call->output_count; i++)
+        if (call->outputs[i]) {
+            make_room(b, call->outputs[i]);
+            b->controls->given[call->outputs[i]->id].by = k;
+        }
+    if (!build_checked(b, call, k->node, op))
+        control_refuse(k);
 }
 
 void control_refuse(struct control *k)
@@ -57,15 +75,51 @@ const Onnx__Graph *control_body(const struct control *k, const char *name)
 /* Marks of nodes, as far as they were inferred. */
 enum { FRESH, ENTERED, INFERRED, BLOCKED };
 
+/* The call that gives v, NULL where none does. */
+static struct control *giver(struct builder *b, const struct value *v)
+{
+    return v->id < b->controls->given_room ? b->controls->given[v->id].by : NULL;
+}
+
 static bool is_open(struct builder *b, const struct node *n)
 {
-    if (n->op)
-        return false;
-    b->controls->visits += b->controls->count;
-    for (int i = 0; i < b->controls->count; i++)
-        if (b->controls->list[i]->node == n)
-            return b->controls->list[i]->state == CONTROL_OPEN;
+    for (int i = 0; !n->op && i < n->output_count; i++) {
+        const struct control *k = n->outputs[i] ? giver(b, n->outputs[i]) : NULL;
+
+        if (k)
+            return k->node == n && k->state == CONTROL_OPEN;
+    }
     return false;
+}
+
+enum known control_held(struct builder *b, const struct value *v, struct held **held)
+{
+    const struct controls *all = b->controls;
+
+    *held = NULL;
+    /* A cycle of other names of a value is reported when the graph is sorted. */
+    for (int steps = 0; v && steps <= b->graph->node_count; steps++) {
+        const struct node *n = v->producer;
+        const struct control *k = giver(b, v);
+
+        if (v->poisoned)
+            return KNOWN_NEVER;
+        if (v->id < all->given_room && all->given[v->id].held) {
+            *held = all->given[v->id].held;
+            return KNOWN_NOW;
+        }
+        if (n && k && k->node == n && k->state == CONTROL_OPEN)
+            return KNOWN_LATER;
+        v = n && n->op && !*n->domain && !strcmp(n->op_type, "Identity") ? n->inputs[0] : NULL;
+    }
+    return KNOWN_NOW;
+}
+
+void control_hold(struct builder *b, const struct value *v, struct held *held)
+{
+    make_room(b, v);
+    b->controls->given[v->id].held = held;
+    b->controls->holds = true;
 }
 
 struct visit {
@@ -332,7 +386,23 @@ static bool resolve_if(struct builder *b, struct control *k)
 static const struct {
     const char *op_type;
     bool (*resolve)(struct builder *b, struct control *k);
-} kinds[] = {{"If", resolve_if}, {"Loop", unroll_loop}, {"Scan", unroll_scan}};
+} kinds[] = {
+    {"ConcatFromSequence", sequence_concat},
+    {"If", resolve_if},
+    {"Loop", unroll_loop},
+    {"Optional", optional_make},
+    {"OptionalGetElement", optional_get},
+    {"OptionalHasElement", optional_has},
+    {"Scan", unroll_scan},
+    {"SequenceAt", sequence_at},
+    {"SequenceConstruct", sequence_construct},
+    {"SequenceEmpty", sequence_construct},
+    {"SequenceErase", sequence_erase},
+    {"SequenceInsert", sequence_insert},
+    {"SequenceLength", sequence_length},
+    {"SequenceMap", sequence_map},
+    {"SplitToSequence", sequence_split},
+};
 
 static bool resolve(struct builder *b, struct control *k)
 {
@@ -360,5 +430,7 @@ bool control_resolve(struct builder *b)
     for (int i = 0; all && i < all->count; i++)
         if (all->list[i]->state == CONTROL_OPEN)
             control_refuse(all->list[i]);
+    if (all && all->holds)
+        sequences_finish(b);
     return all != NULL;
 }

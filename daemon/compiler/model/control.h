@@ -1,12 +1,15 @@
 #ifndef COMPILER_CONTROL_H
 #define COMPILER_CONTROL_H
 /*
- * Control flow, as far as it is decided before the model runs (a constant, or computed from
- * constants and shapes alone). An If becomes the nodes of the branch that it takes; the other
- * branch is never looked at. Loop and Scan become the nodes of their body once for each trip, up to
- * a bound for the whole model (MOST_UNROLLED); beyond it they are TUKI0110. A trip count or
- * condition that is a model input is TUKI0110 too, a condition that is computed TUKI0127 at the
- * comparison, one that depends on a shape that is not fixed TUKI0112.
+ * Control flow, sequences and optional values, as far as they are decided before the model runs (by
+ * a constant, or what is computed from constants and shapes alone). An If becomes the nodes of the
+ * branch that it takes; the other branch is never looked at. Loop and Scan become the nodes of
+ * their body once for each trip, up to a bound for the whole model (MOST_UNROLLED); beyond it they
+ * are TUKI0110. A trip count or condition that is a model input is TUKI0110 too, a condition that
+ * is computed TUKI0127 at the comparison, one that depends on a shape that is not fixed TUKI0112. A
+ * sequence is a list of the values put into it: what takes one out again is that value, and nothing
+ * of it is left in the graph. What reads it as a tensor is TUKI0106, as a model's input or output
+ * it is TUKI0115.
  *
  * Loop and Scan 8, 9, 11 and newer: onnx/docs/Operators.md and Changelog.md.
  */

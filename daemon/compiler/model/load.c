@@ -159,7 +159,7 @@ static void add_inputs(struct builder *b, struct body *body, const Onnx__Graph *
         *meaning = v;
         APPEND(&b->c->arena, g->inputs, g->input_count, g->input_room) = v;
         if (!is_tensor) {
-            build_report(b, &place, TUKI0115, "it is no tensor");
+            build_no_tensor(b, &place, build_kind(info->type));
             v->poisoned = true;
         } else if (axes > MAX_AXES) {
             build_report(b, &place, TUKI0114, "it has %zu axes", axes);
@@ -203,7 +203,7 @@ static void add_outputs(struct builder *b, struct body *body, const Onnx__Graph 
         }
         v = meaning;
         if (!build_type(info->type, &g->output_types[at], &g->output_shapes[at], &axes))
-            build_report(b, &place, TUKI0115, "it is no tensor");
+            build_no_tensor(b, &place, build_kind(info->type));
         if (v->recorded.axes < 0)
             v->recorded = g->output_shapes[at];
         if (!v->type)

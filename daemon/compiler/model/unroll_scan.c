@@ -55,9 +55,6 @@ static bool read_scan(struct builder *b, struct control *k, struct scanning *s)
     s->batched = build_opset(k->call.body) < 9;
     skipped = s->batched ? 1 : 0;
     inputs = k->call.input_count - skipped;
-    k->node->attributes = build_attributes(b, k->call.body, &place, k->call.proto->n_attribute,
-                                           k->call.proto->attribute, &k->node->attribute_count);
-    k->node->attribute_room = k->node->attribute_count;
     count = node_int(k->node, "num_scan_inputs", 0);
     if (count < 1 || count > inputs) {
         build_report(b, &place, TUKI0106, "it scans %" PRId64 " of its %d inputs", count,

@@ -102,8 +102,25 @@ static const char *const moving_operators[] = {
     NULL,
 };
 
-/* In test_control.c, as whole models. */
-static const char *const control_operators[] = {"If", "Loop", "Scan", NULL};
+/* In test_control.c and test_sequences.c, as whole models. */
+static const char *const control_operators[] = {
+    "ConcatFromSequence",
+    "If",
+    "Loop",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "Scan",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SequenceMap",
+    "SplitToSequence",
+    NULL,
+};
 
 /* Without kernels: over constants alone, or resolved into others when a model is loaded. The rest
  * is in test_kernels.c. */
@@ -115,6 +132,7 @@ static const char *const folded_operators[] = {
     "BitwiseOr",
     "BitwiseXor",
     "BlackmanWindow",
+    "ConcatFromSequence",
     "Constant",
     "ConstantOfShape",
     "EyeLike",
@@ -124,11 +142,22 @@ static const char *const folded_operators[] = {
     "Loop",
     "MelWeightMatrix",
     "NonZero",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
     "Range",
     "Scan",
     "Scatter",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SequenceMap",
     "Shape",
     "Size",
+    "SplitToSequence",
     "TopK",
     "Unique",
     "Upsample",
