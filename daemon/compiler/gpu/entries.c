@@ -120,6 +120,20 @@ static const char *entry_fetch(struct kernel *k, struct weights *w, const struct
     return name;
 }
 
+/* The name of an entry that is fetched once for all that read it. */
+static const char *entry_shared(struct kernel *k, struct weights *w, const struct index *row,
+                                const struct index *column)
+{
+    const struct index *cell[2] = {column, row};
+    const char *name = memo_find(k, NULL, w, true, cell, 2);
+
+    if (!name) {
+        name = entry_fetch(k, w, row, column, "c");
+        memo_add(k, NULL, w, true, cell, 2, name);
+    }
+    return name;
+}
+
 void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
                   const struct index *column, const char *base, const char **out)
 {
@@ -177,9 +191,8 @@ static const char *print_single(struct kernel *k, struct tensor *t)
 /* A single value that differs between styles is an entry of the table, with all its bits. */
 static const char *read_varying(struct kernel *k, struct tensor *t)
 {
-    const struct index *zero = kernel_constant(k, 0), *cell[2] = {zero, zero};
+    const struct index *zero = kernel_constant(k, 0);
     struct weights *w = NULL;
-    const char *name;
 
     for (int i = 0; i < k->weight_count && !w; i++)
         if (k->weights[i]->tensor == t && k->weights[i]->fill == fill_single)
@@ -191,12 +204,7 @@ static const char *read_varying(struct kernel *k, struct tensor *t)
         w->tensor = t;
         w->about = "a single value";
     }
-    name = memo_find(k, NULL, w, true, cell, 2);
-    if (!name) {
-        name = entry_fetch(k, w, zero, zero, "c");
-        memo_add(k, NULL, w, true, cell, 2, name);
-    }
-    return kernel_pick(k, name, zero, !w->texture);
+    return kernel_pick(k, entry_shared(k, w, zero, zero), zero, !w->texture);
 }
 
 void read_constant(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
@@ -241,7 +249,6 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
     }
     for (int j = 0; j < e->count; j++) {
         const struct index *at[MAX_AXES], *entry = zero, *cell[2];
-        const char *name;
 
         limit_index(k, s, packed, e->at[j], at);
         for (int a = 0; a < s->axes; a++)
@@ -254,11 +261,7 @@ void read_constant(struct kernel *k, struct value *v, const struct lanes *e, con
                 index_add(k->pool, index_times(k->pool, entry, (s->dim[packed] + 3) / 4), cell[0]);
             cell[1] = zero;
         }
-        name = memo_find(k, NULL, w, true, cell, 2);
-        if (!name) {
-            name = entry_fetch(k, w, cell[1], cell[0], "c");
-            memo_add(k, NULL, w, true, cell, 2, name);
-        }
+        const char *name = entry_shared(k, w, cell[1], cell[0]);
         out[j] = kernel_pick(k, name, index_mod(k->pool, at[packed], 4), !w->texture);
         out[j] = kernel_local(k, "v", out[j]);
     }
@@ -282,36 +285,92 @@ static void fill_lookup(struct context *c, const struct weights *w, int64_t firs
     }
 }
 
-const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,
-                                  const struct index *i)
+/* Numbers on a line, or runs of equal ones of one length, shifted: computed as such; else NULL. */
+static const struct index *lookup_line(struct kernel *k, const int64_t *numbers, int64_t count,
+                                       const struct index *i)
 {
-    int64_t step = count > 1 ? numbers[1] - numbers[0] : 0, lo = numbers[0], hi = numbers[0], at;
-    struct weights *w;
-    const char *name, *text;
+    int64_t step = count > 1 ? numbers[1] - numbers[0] : 0, run = 1, shift, at;
 
     for (at = 0; at < count && numbers[at] == numbers[0] + at * step; at++)
         ;
     if (at == count)
         return index_plus(k->pool, index_times(k->pool, i, step), numbers[0]);
-    /* Runs of equal length: i / run, shifted. */
-    int64_t run = 1, shift;
     for (at = 1; at < count && numbers[at] == numbers[0]; at++)
         ;
     shift = at;
     while (at + run < count && numbers[at + run] == numbers[at])
         run++;
-    if (shift <= run) {
-        shift = run - shift;
-        for (at = 0; at < count && numbers[at] == numbers[0] + (at + shift) / run; at++)
+    if (shift > run)
+        return NULL;
+    shift = run - shift;
+    for (at = 0; at < count && numbers[at] == numbers[0] + (at + shift) / run; at++)
+        ;
+    return at < count ? NULL
+                      : index_plus(k->pool, index_div(k->pool, index_plus(k->pool, i, shift), run),
+                                   numbers[0]);
+}
+
+enum { MOST_LINES = 3 };
+
+/* Up to three lines one after another, as padding by reflection, by the edge or around makes them:
+ * `int i = x < 5 ? 4 - x : x < 69 ? x - 4 : 132 - x;`; else NULL. */
+static const struct index *lookup_lines(struct kernel *k, const int64_t *numbers, int64_t count,
+                                        const struct index *i, int64_t lo, int64_t hi)
+{
+    const struct index *at[2 * MOST_LINES] = {0};
+    int lines = 0;
+    struct strbuf s;
+    const char *name;
+
+    i = index_clamp(k->pool, i, 0, count - 1);
+    for (int64_t from = 0, to; from < count; from = to) {
+        int64_t step = from + 1 < count ? numbers[from + 1] - numbers[from] : 0;
+
+        for (to = from + 1; to < count && numbers[to] - numbers[to - 1] == step; to++)
             ;
-        if (at == count)
-            return index_plus(k->pool, index_div(k->pool, index_plus(k->pool, i, shift), run),
-                              numbers[0]);
+        if (lines == MOST_LINES)
+            return NULL;
+        at[2 * lines] =
+            index_plus(k->pool, index_times(k->pool, i, step), numbers[from] - from * step);
+        at[2 * lines++ + 1] = kernel_constant(k, to);
     }
+    at[2 * lines - 1] = i;
+    name = memo_find(k, NULL, NULL, false, at, 2 * lines);
+    if (!name) {
+        strbuf_init(&s, k->arena);
+        for (int l = 0; l < lines; l++) {
+            if (l < lines - 1) {
+                index_print(&s, i, true);
+                strbuf_printf(&s, " < %" PRId64 " ? ", index_lo(at[2 * l + 1]));
+            }
+            index_print(&s, at[2 * l], false);
+            if (l < lines - 1)
+                strbuf_add(&s, " : ");
+        }
+        name = kernel_name(k, "i");
+        kernel_line(k, "int %s = %s;", name, s.text);
+        declare_name(k, name);
+        memo_add(k, NULL, NULL, false, at, 2 * lines, name);
+    }
+    return index_variable(k->pool, name, lo, hi);
+}
+
+const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,
+                                  const struct index *i)
+{
+    int64_t lo = numbers[0], hi = numbers[0], at;
+    const struct index *found = lookup_line(k, numbers, count, i);
+    struct weights *w;
+
+    if (found)
+        return found;
     for (at = 0; at < count; at++) {
         lo = numbers[at] < lo ? numbers[at] : lo;
         hi = numbers[at] > hi ? numbers[at] : hi;
     }
+    found = lookup_lines(k, numbers, count, i, lo, hi);
+    if (found)
+        return found;
     /* Counted from the smallest, so that no digit is negative. */
     int64_t *digits = NEW_ARRAY(k->arena, count, int64_t);
     for (at = 0; at < count; at++)
@@ -327,17 +386,21 @@ const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int6
         w->numbers = digits;
         w->about = kernel_text(k, "%" PRId64 " indices", count);
     }
-    const struct index *cell[2] = {index_clamp(k->pool, i, 0, count - 1), kernel_constant(k, 0)};
-    name = memo_find(k, NULL, w, true, cell, 2);
-    if (!name) {
-        name = entry_fetch(k, w, cell[1], cell[0], "c");
-        memo_add(k, NULL, w, true, cell, 2, name);
+    const struct index *entry = index_clamp(k->pool, i, 0, count - 1);
+    const char *local = memo_find(k, NULL, w, false, &entry, 1);
+    if (!local) {
+        const char *part = w->texture ? "rg" : "xy";
+        const char *name = entry_shared(k, w, kernel_constant(k, 0), entry);
+
+        local = kernel_name(k, "i");
+        if (hi - lo < 2048)
+            kernel_line(k, "int %s = (int)(%s.%c + 0.5f);", local, name, part[0]);
+        else
+            kernel_line(k, "int %s = (int)(%s.%c * 2048f + %s.%c + 0.5f);", local, name, part[1],
+                        name, part[0]);
+        declare_name(k, local);
+        /* One name for one index, so that the cells it leads to are known to be the same. */
+        memo_add(k, NULL, w, false, &entry, 1, local);
     }
-    const char *const part = w->texture ? "rg" : "xy";
-    text = hi - lo < 2048 ? kernel_text(k, "(int)(%s.%c + 0.5f)", name, part[0])
-                          : kernel_text(k, "(int)(%s.%c * 2048f + %s.%c + 0.5f)", name, part[1],
-                                        name, part[0]);
-    const char *local = kernel_name(k, "i");
-    kernel_line(k, "int %s = %s;", local, text);
     return index_plus(k->pool, index_variable(k->pool, local, 0, hi - lo), lo);
 }

@@ -144,11 +144,6 @@ static int find_candidates(struct value *v, struct value **found, int count, int
 
 /* ---- what it costs ---- */
 
-static double cells_of(const struct value *v)
-{
-    return (double)(shape_count(&v->shape) + 3) / 4;
-}
-
 static bool reads_too_many(const struct step *s, const struct region *r)
 {
     const struct value *seen[MOST_READ_BUFFERS + 1];
@@ -193,7 +188,7 @@ static double cost_again(const struct step *s, const struct region *r)
         int buffers = count_buffers(v, seen, 0, 0);
         cost += cells_of(v) * (double)reuse_of(n, i) *
                 (COST_FETCH * (buffers ? buffers : 1) +
-                 4 * COST_OPERATION * (each + (double)operations(v, 0)));
+                 COST_OPERATION * (4 * each + (double)operations(v, 0)));
     }
     /* Four vectors of weights, and sixteen multiply-adds, for each cell that is fetched. */
     if (weights)
@@ -232,9 +227,9 @@ static void set_back(const struct region *r, struct step *s, const enum placemen
 }
 
 /* The axis of the tail along which its elements can be computed in fours and read at the least
- * cost; -1: none, or a step for the tail alone is cheaper. Everything is set as if it had been
+ * cost; -1: none, or more would be spent than is saved by it. Everything is set as if it had been
  * joined. */
-static int choose_axis(struct kernel *k, struct step *s, const struct region *r)
+static int choose_axis(struct kernel *k, struct step *s, const struct region *r, double saved)
 {
     struct value *v = r->tail;
     struct spot *spot = spot_of(v);
@@ -262,7 +257,7 @@ static int choose_axis(struct kernel *k, struct step *s, const struct region *r)
         }
     }
     spot->layout = was;
-    if (best + cost_again(s, r) > any + COST_DRAW + 2 * COST_FETCH * cells_of(v))
+    if (best + cost_again(s, r) > any + saved)
         return -1;
     return chosen;
 }
@@ -271,12 +266,16 @@ static bool join_region(struct plan *p, struct kernel *k, struct step *s, struct
 {
     enum placement was[MOST_REGION];
     int packed = s->packed;
+    double saved = 0;
 
     if (!region_close(r) || reads_too_many(s, r) || (r->views && !s->root))
         return false;
+    if (r->views)
+        saved = r->tail->output_count ? cost_stored(k, r->tail)
+                                      : fmin(cost_stored(k, r->tail), cost_computed(k, r->tail));
     set_inside(r, s, was);
     if (r->views) {
-        packed = choose_axis(k, s, r);
+        packed = choose_axis(k, s, r, saved);
         if (packed < 0) {
             set_back(r, s, was);
             return false;

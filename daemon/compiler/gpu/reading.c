@@ -1,6 +1,7 @@
 /* What reading a value costs its readers, given where everything lies. */
 #include "daemon/compiler/gpu/kernel_inside.h"
 #include "daemon/compiler/gpu/steps_inside.h"
+#include "daemon/compiler/operators/lower.h"
 #include <math.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ int64_t operations(const struct value *v, int depth)
     for (int i = 0; i < v->producer->input_count; i++)
         if (v->producer->inputs[i])
             total += operations(v->producer->inputs[i], depth + 1);
-    return total + (functions_of(v->producer)->role == ROLE_ELEMENTWISE);
+    return total + work_elementwise(v->producer);
 }
 
 double readings(const struct value *v, int depth)
@@ -162,7 +163,19 @@ double readings(const struct value *v, int depth)
 
 /* ---- fetches where layouts are not chosen yet ---- */
 
-enum { MOST_WALKS = 256 };
+enum { MOST_WALKS = 256, MOST_CELLS = 32 };
+
+/* By whom elements are asked for. */
+struct asking {
+    struct kernel *k;
+    int walks;      /* values that may still be looked at */
+    int64_t window; /* cells of a channel that the reader takes one after another */
+    struct cell {   /* that were fetched */
+        const struct value *value;
+        const struct index *at[MAX_AXES];
+    } cells[MOST_CELLS];
+    int cell_count;
+};
 
 /* The packed axis that v will surely have; -1: not known. */
 static int known_packed(const struct value *v)
@@ -174,40 +187,68 @@ static int known_packed(const struct value *v)
     return spot->step->packed;
 }
 
-/* Elements of a value in a texture: one fetch where they lie in one cell. Elements that are one and
- * the same are mostly so for all that a loop reads, which fetches them once. */
-static double fetches_stored(struct kernel *k, const struct value *v, const struct lanes *e)
+/* sample_elements() calls positions along other axes than that of the four s0, s1 … */
+static int is_position(void *state, const char *name)
 {
-    size_t size = (size_t)v->shape.axes * sizeof *e->at[0];
-    int different = -1, distinct = 1, packed = known_packed(v);
-    bool cell = true;
-
-    for (int j = 1; j < e->count; j++) {
-        bool again = false;
-
-        for (int i = 0; i < j; i++)
-            again = again || !memcmp(e->at[i], e->at[j], size);
-        distinct += !again;
-        for (int a = 0; a < v->shape.axes; a++) {
-            const struct index *base;
-
-            if (e->at[j][a] == e->at[0][a])
-                continue;
-            base = index_times(k->pool, index_div(k->pool, e->at[0][a], 4), 4);
-            base = index_add(k->pool, e->at[j][a], index_times(k->pool, base, -1));
-            cell = cell && (different < 0 || different == a) && (packed < 0 || packed == a) &&
-                   index_lo(base) >= 0 && index_hi(base) < 4;
-            different = a;
-        }
-    }
-    return distinct == 1 && e->count > 1 ? 0.25 : cell ? 1 : distinct;
+    (void)state;
+    return strcmp(name, "q") != 0;
 }
 
-static double fetches_of(struct kernel *k, struct value *v, const struct lanes *e, int *walks);
+/* The axis in which elements differ, where it is one; else -1. */
+static int differing_axis(const struct value *v, const struct lanes *e)
+{
+    int axis = -1;
+
+    for (int j = 1; j < e->count; j++)
+        for (int a = 0; a < v->shape.axes; a++)
+            if (e->at[j][a] != e->at[0][a]) {
+                if (axis >= 0 && axis != a)
+                    return -1;
+                axis = a;
+            }
+    return axis;
+}
+
+/* Elements of a value in a texture: one fetch for each cell that was not fetched before. Elements
+ * that are one and the same are mostly so for all that a loop reads, which fetches them once; those
+ * that depend on the channel alone are fetched once a window. */
+static double fetches_stored(struct asking *asking, const struct value *v, const struct lanes *e)
+{
+    struct kernel *k = asking->k;
+    int packed = known_packed(v), fetches = 0;
+    bool moves = false, same = e->count > 1;
+
+    if (packed < 0)
+        packed = differing_axis(v, e);
+    for (int j = 0; j < e->count; j++) {
+        struct cell cell = {.value = v};
+        int i = 0;
+
+        memcpy(cell.at, e->at[j], (size_t)v->shape.axes * sizeof *cell.at);
+        same = same && !memcmp(e->at[j], e->at[0], (size_t)v->shape.axes * sizeof *cell.at);
+        if (packed >= 0)
+            cell.at[packed] = index_div(k->pool, cell.at[packed], 4);
+        for (int a = 0; a < v->shape.axes; a++)
+            moves = moves || index_deepest(cell.at[a], is_position, NULL);
+        while (i < asking->cell_count && memcmp(&asking->cells[i], &cell, sizeof cell))
+            i++;
+        if (i < asking->cell_count)
+            continue;
+        if (i < MOST_CELLS)
+            asking->cells[asking->cell_count++] = cell;
+        fetches++;
+    }
+    if (same)
+        return 0.25 * fetches;
+    return fetches / (moves ? 1 : (double)asking->window);
+}
+
+static double fetches_of(struct asking *asking, struct value *v, const struct lanes *e);
 
 /* Of several pieces that the four have alike, one is read. */
-static double fetches_viewed(struct kernel *k, struct value *v, const struct lanes *e, int *walks)
+static double fetches_viewed(struct asking *asking, struct value *v, const struct lanes *e)
 {
+    struct kernel *k = asking->k;
     struct node *n = v->producer;
     struct access access[4] = {0};
     double total = 0, most = 0;
@@ -234,26 +275,26 @@ static double fetches_viewed(struct kernel *k, struct value *v, const struct lan
         for (int j = 0; j < e->count; j++)
             if (p < access[j].count && access[j].pieces[p].input == input)
                 memcpy(from.at[from.count++], access[j].pieces[p].at, sizeof from.at[0]);
-        own = input < 0 ? 0 : fetches_of(k, n->inputs[input], &from, walks);
+        own = input < 0 ? 0 : fetches_of(asking, n->inputs[input], &from);
         total += own;
         most = fmax(most, own);
     }
     return alike ? most : total;
 }
 
-static double fetches_of(struct kernel *k, struct value *v, const struct lanes *e, int *walks)
+static double fetches_of(struct asking *asking, struct value *v, const struct lanes *e)
 {
     const struct spot *spot = v->plan;
     double total = 0;
 
-    if (v->constant || !spot || --*walks < 0)
+    if (v->constant || !spot || --asking->walks < 0)
         return 0;
     if (spot->placement == PLACED_BUFFER)
-        return fetches_stored(k, v, e);
+        return fetches_stored(asking, v, e);
     if (!v->producer || spot->placement == PLACED_JOINED)
         return 1;
     if (functions_of(v->producer)->role == ROLE_VIEW)
-        return fetches_viewed(k, v, e, walks);
+        return fetches_viewed(asking, v, e);
     for (int i = 0; i < v->producer->input_count; i++) {
         struct value *from = v->producer->inputs[i];
         struct lanes operand = {.count = e->count};
@@ -264,8 +305,8 @@ static double fetches_of(struct kernel *k, struct value *v, const struct lanes *
         if (!from || again)
             continue;
         for (int j = 0; j < e->count; j++)
-            broadcast_index(k, &from->shape, &v->shape, e->at[j], operand.at[j]);
-        total += fetches_of(k, from, &operand, walks);
+            broadcast_index(asking->k, &from->shape, &v->shape, e->at[j], operand.at[j]);
+        total += fetches_of(asking, from, &operand);
     }
     return total;
 }
@@ -292,19 +333,40 @@ static int axis_read(const struct value *v, int depth)
     return -1;
 }
 
+/* The smallest window in which v's readers take it. */
+static int64_t window_read(const struct value *v, int depth)
+{
+    int64_t least = v->output_count || depth == 8 ? 1 : INT64_MAX;
+
+    for (int i = 0; i < v->reader_count && least > 1; i++) {
+        const struct node *r = v->readers[i];
+        int64_t own = 1;
+
+        if (!r->mark)
+            continue;
+        if (functions_of(r)->role == ROLE_STEP)
+            own = functions_of(r)->window && r->inputs[0] == v ? functions_of(r)->window(r) : 1;
+        else if (r->outputs[0] && is_computed_by_readers(r->outputs[0]))
+            own = window_read(r->outputs[0], depth + 1);
+        least = own < least ? own : least;
+    }
+    return least == INT64_MAX ? 1 : least;
+}
+
 double fetches_computed(struct kernel *k, struct value *v)
 {
     int wanted = axis_read(v, 0);
+    struct asking asking = {.k = k, .window = window_read(v, 0)};
     double least = INFINITY;
 
     for (int axis = 0; axis < v->shape.axes; axis++) {
         struct lanes e;
-        int walks = MOST_WALKS;
-
         if (wanted >= 0 ? axis != wanted : v->shape.dim[axis] == 1)
             continue;
         e = sample_elements(k, v, axis);
-        least = fmin(least, fetches_of(k, v, &e, &walks));
+        asking.walks = MOST_WALKS;
+        asking.cell_count = 0;
+        least = fmin(least, fetches_of(&asking, v, &e));
     }
     return least == INFINITY ? 1 : least;
 }

@@ -1,8 +1,8 @@
 /*
  * From a graph to steps: what is computed together, what gets a texture, and how it lies in it.
  *
- * 1. Every ROLE_STEP operator gets a step. What follows on it and is read nowhere else joins it, and
- * then works on registers (join.c).
+ * 1. Every ROLE_STEP operator gets a step. What follows on it and is read nowhere else joins it,
+ * and then works on registers (join.c).
  * 2. Every other elementwise operator, and every view, is computed by its readers, unless a texture
  * of its own is cheaper in all: elements times fetches, against one draw more.
  * 3. Layouts: at the model's edge they are given; inside, the packed axis that costs the readers
@@ -193,8 +193,7 @@ static void assign_roles(struct plan *p)
     }
 }
 
-/* True where v is computed by its readers: a candidate for a texture of its own. */
-static bool is_computed_by_readers(const struct value *v)
+bool is_computed_by_readers(const struct value *v)
 {
     const struct spot *spot = v ? v->plan : NULL;
 
@@ -221,17 +220,50 @@ static int64_t weights_under(const struct value *v, int depth)
     return total;
 }
 
+/* Layouts are not chosen yet: it is assumed that what is stored can be fetched in fours. */
+static double cost_each(struct kernel *k, struct value *v)
+{
+    return COST_OPERATION * (double)operations(v, 0) + COST_FETCH * fetches_computed(k, v);
+}
+
+double cost_stored(struct kernel *k, struct value *v)
+{
+    return COST_DRAW + cells_of(v) * (cost_each(k, v) + COST_FETCH);
+}
+
+double cost_computed(struct kernel *k, struct value *v)
+{
+    double reads = readings(v, 0);
+
+    return reads > 1 ? cells_of(v) * reads * (cost_each(k, v) - COST_FETCH) : 0;
+}
+
 static bool is_cheaper_stored(struct kernel *k, struct value *v)
 {
-    double reads = readings(v, 0), cells = (double)shape_count(&v->shape) / 4;
+    return cost_stored(k, v) < cost_computed(k, v);
+}
 
-    if (reads <= 1)
-        return false;
-    /* Layouts are not chosen yet: assume that what is stored can be fetched in fours. */
-    double each =
-        COST_OPERATION * 4.0 * (double)operations(v, 0) + COST_FETCH * fetches_computed(k, v);
-    return cells * (each + COST_FETCH) + cells * reads * COST_FETCH + COST_DRAW <
-           cells * reads * each;
+/* Of a view that would be stored: what it views, where storing that serves the view's readers as
+ * well and takes no more cells; else the view itself. */
+static struct value *better_stored(struct kernel *k, struct value *v)
+{
+    while (functions_of(v->producer)->role == ROLE_VIEW) {
+        struct value *from = v->producer->inputs[0];
+        enum placement was;
+        double fetches;
+
+        if (!is_computed_by_readers(from) || from->constant || !from->producer ||
+            shape_count(&from->shape) > shape_count(&v->shape))
+            break;
+        was = spot_of(from)->placement;
+        spot_of(from)->placement = PLACED_BUFFER;
+        fetches = fetches_computed(k, v);
+        spot_of(from)->placement = was;
+        if (fetches > 1)
+            break;
+        v = from;
+    }
+    return v;
 }
 
 /* Computing a value walks all ways from it to what it is computed from, one after another: where a
@@ -296,7 +328,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
 
             context_poll(p->context);
             if (is_computed_by_readers(v) && is_cheaper_stored(k, v))
-                spot_of(v)->placement = PLACED_BUFFER;
+                spot_of(better_stored(k, v))->placement = PLACED_BUFFER;
         }
     /* And from the first on: where what is before an end is stored, too, the end may be so little
      * that its readers compute it after all. */

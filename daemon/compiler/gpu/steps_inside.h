@@ -8,11 +8,12 @@
 #include "daemon/compiler/operators/operator.h"
 
 /* Costs, in operations on four numbers; weights in numbers. A draw is worth as many as a mid-range
- * card does in the time of one. */
+ * card does in the time of one: some 10 microseconds of waiting for the draw before and of being
+ * told, at half a million operations a microsecond, most of which small layers reach. */
 enum {
     COST_FETCH = 4,
     COST_OPERATION = 1,
-    COST_DRAW = 1000000,
+    COST_DRAW = 4000000,
     MOST_READ_BUFFERS = 8,
     MOST_REPEATED_WEIGHTS = 16384
 };
@@ -22,12 +23,23 @@ static inline const struct operator_functions *functions_of(const struct node *n
     return n->op->functions;
 }
 
+static inline double cells_of(const struct value *v)
+{
+    return (double)(shape_count(&v->shape) + 3) / 4;
+}
+
 /* ---- steps.c ---- */
 /* Live readers of v; *only is set to the reader where all slots that read v are of one node. */
 int live_readers(const struct value *v, struct node **only);
 struct step *step_new(struct plan *p, struct node *root, int output, struct value *v);
 /* A value gets a texture of its own: a step that computes it from what it reads. */
 void store_value(struct plan *p, struct value *v);
+/* True where v is computed by its readers: a candidate for a texture of its own. */
+bool is_computed_by_readers(const struct value *v);
+/* What v costs in a step of its own, and what its readers spend on computing it above fetching it
+ * from there. */
+double cost_stored(struct kernel *k, struct value *v);
+double cost_computed(struct kernel *k, struct value *v);
 /* Textures that computing v from where it is read would fetch from, added to seen. */
 int count_buffers(struct value *v, const struct value **seen, int count, int depth);
 
@@ -47,7 +59,7 @@ int64_t reuse_of(const struct node *n, int slot);
 /* Fetches that the readers of v take, through what they compute on the way, given where everything
  * lies now. */
 double reading_cost(struct kernel *k, struct value *v, int depth);
-/* Elementwise operators between v and what is stored, as operations for each element. */
+/* What is computed between v and what is stored, in additions for each element. */
 int64_t operations(const struct value *v, int depth);
 /* How often each element of v is asked for by all its readers. */
 double readings(const struct value *v, int depth);

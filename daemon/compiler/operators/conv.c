@@ -250,6 +250,7 @@ const struct operator_functions conv_functions = {.role = ROLE_STEP,
                                                   .range = conv_range,
                                                   .packed = packed_channels,
                                                   .reuse = reuse_conv,
+                                                  .window = window_conv,
                                                   .infer = infer_conv,
                                                   .evaluate = evaluate_conv};
 const struct operator_functions conv_transpose_functions = {.role = ROLE_STEP,

@@ -34,6 +34,7 @@ void lower_conv_transpose(struct kernel *k, const struct node *n);
 int packed_channels(const struct node *n, int input); /* axis 1 of the output and of input 0 */
 int64_t reuse_conv(const struct node *n, int input);
 int64_t reuse_conv_transpose(const struct node *n, int input);
+int64_t window_conv(const struct node *n);
 
 /* lower_matmul.c */
 void lower_matmul(struct kernel *k, const struct node *n);
@@ -46,6 +47,7 @@ void lower_average_pool(struct kernel *k, const struct node *n);
 void lower_lp_pool(struct kernel *k, const struct node *n);
 void lower_lrn(struct kernel *k, const struct node *n);
 int64_t reuse_pool(const struct node *n, int input);
+int64_t window_pool(const struct node *n);
 
 /* lower_reduce.c: axes as constant input 1 or attribute; the reduced axes of one output element are
  * one loop nest. */
@@ -87,6 +89,8 @@ const char *express_elementwise(struct kernel *k, const struct node *n,
                                 const char *const *operands);
 /* Whether there is an expression for n's operator. */
 bool is_expressed(const struct node *n);
+/* What an elementwise operator costs an element, in additions; 0 for others. */
+int64_t work_elementwise(const struct node *n);
 bool clamp_unary(const struct node *n, double *lo,
                  double *hi); /* Relu, and no other of its family */
 bool clamp_clip(const struct node *n, double *lo, double *hi);

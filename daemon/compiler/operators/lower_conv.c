@@ -327,3 +327,11 @@ int64_t reuse_conv_transpose(const struct node *n, int input)
 {
     return reuse(n, input, true);
 }
+
+int64_t window_conv(const struct node *n)
+{
+    struct convolution c;
+
+    convolution_read(n, false, &c);
+    return c.taps;
+}

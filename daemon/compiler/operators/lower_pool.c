@@ -128,16 +128,22 @@ void lower_lp_pool(struct kernel *k, const struct node *n)
     lower_pool(k, n, POOL_LP);
 }
 
-int64_t reuse_pool(const struct node *n, int input)
+int64_t window_pool(const struct node *n)
 {
     int count;
     const int64_t *kernel = node_ints(n, "kernel_shape", &count);
     int64_t taps = 1;
 
-    (void)input;
     for (int i = 0; i < count; i++)
         taps *= kernel[i];
-    return taps * shape_count(&n->outputs[0]->shape) / (shape_count(&n->inputs[0]->shape) + 1);
+    return taps;
+}
+
+int64_t reuse_pool(const struct node *n, int input)
+{
+    (void)input;
+    return window_pool(n) * shape_count(&n->outputs[0]->shape) /
+           (shape_count(&n->inputs[0]->shape) + 1);
 }
 
 /*

@@ -62,6 +62,9 @@ struct operator_functions {
     int (*packed)(const struct node *n, int input /* -1: the output */);
     /* ROLE_STEP: how often the kernel fetches each cell of that input. NULL: once. */
     int64_t (*reuse)(const struct node *n, int input);
+    /* ROLE_STEP: how many cells of one channel of input 0 it fetches one after another in its
+     * innermost loops, before which is fetched what depends on the channel alone. NULL: one. */
+    int64_t (*window)(const struct node *n);
 
     /* How large elements of that output become, from how large those of the inputs are
      * (operators/range.h says what in[i] is where an input is no number). NULL: as large as those

@@ -427,6 +427,7 @@ const struct operator_functions average_pool_functions = {.role = ROLE_STEP,
                                                           .lower = lower_average_pool,
                                                           .packed = packed_channels,
                                                           .reuse = reuse_pool,
+                                                          .window = window_pool,
                                                           .infer = infer_pool,
                                                           .evaluate = evaluate_average_pool};
 const struct operator_functions global_average_pool_functions = {.role = ROLE_STEP,
@@ -449,6 +450,7 @@ const struct operator_functions lp_pool_functions = {.role = ROLE_STEP,
                                                      .lower = lower_lp_pool,
                                                      .packed = packed_channels,
                                                      .reuse = reuse_pool,
+                                                     .window = window_pool,
                                                      .infer = infer_pool,
                                                      .evaluate = evaluate_lp_pool};
 const struct operator_functions max_pool_functions = {.role = ROLE_STEP,
@@ -456,6 +458,7 @@ const struct operator_functions max_pool_functions = {.role = ROLE_STEP,
                                                       .lower = lower_max_pool,
                                                       .packed = packed_channels,
                                                       .reuse = reuse_pool,
+                                                      .window = window_pool,
                                                       .infer = infer_pool,
                                                       .evaluate = evaluate_max_pool};
 const struct operator_functions max_unpool_functions = {

@@ -320,7 +320,7 @@ static const struct {
     range_function *range;
 } ranges[] = {
 #define EXPRESSION(op, range, text) {#op, range},
-#define EXPRESSED(op, range, function) {#op, range},
+#define EXPRESSED(op, range, work, function) {#op, range},
 #include "daemon/compiler/operators/expressions.def"
 #undef EXPRESSION
 #undef EXPRESSED
