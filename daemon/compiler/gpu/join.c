@@ -332,6 +332,7 @@ void join_steps(struct plan *p, struct kernel *k)
         if (!n->mark || !v || !is_between(v) || type_is_integer(v->type))
             continue;
         context_poll(p->context);
+        kernel_forget(k);
         if (functions_of(n)->role == ROLE_ELEMENTWISE || v->output_count)
             join(p, k, v);
         if (functions_of(n)->stores && is_between(v))

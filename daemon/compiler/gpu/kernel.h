@@ -52,6 +52,7 @@ struct weights {
 struct kernel {
     struct context *context;
     struct arena *arena; /* for texts */
+    struct arena *text;  /* of a kernel that is never printed: emptied after each question */
     struct index_pool *pool;
     struct plan *plan;
     struct step *step;
@@ -70,8 +71,8 @@ struct kernel {
     int memo_count, memo_room;
     struct condition *assumed; /* conditions that hold here */
     int assumed_count, assumed_room;
-    const char *lane[4]; /* what lower() leaves: an expression for each of out[] */
-    bool lowered;        /* lane[] is there */
+    const char *lane[4];       /* what lower() leaves: an expression for each of out[] */
+    bool lowered;              /* lane[] is there */
     struct kernel_name *names; /* a hash table of name_room places */
     int name_count, name_room;
 };
@@ -166,8 +167,11 @@ bool region_lanes(struct kernel *k, const struct step *step, const struct lanes 
                   struct lanes *lanes);
 
 /* A kernel that is never printed, for choosing layouts: its index pool makes elements to ask
- * kernel_cost() about. */
+ * kernel_cost() about. To be freed by kernel_planning_free(). */
 struct kernel *kernel_planning(struct plan *p);
+void kernel_planning_free(struct kernel *planning);
+/* A new decision: all elements made before are gone. */
+void kernel_forget(struct kernel *planning);
 /* Texture fetches that elements of v take. */
 int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes *e);
 

@@ -5,32 +5,26 @@
 #include <math.h>
 #include <string.h>
 
-/* All names are free but those of parameters. */
-static void reserve_names(struct kernel *k)
-{
-    if (k->name_room)
-        memset(k->names, 0, (size_t)k->name_room * sizeof *k->names);
-    k->name_count = 0;
-    kernel_name(k, "t");
-    kernel_name(k, "w");
-    kernel_name(k, "id");
-}
-
-static void kernel_init(struct kernel_state *s, struct plan *p, struct step *step)
+/* pool NULL: one of its own. */
+static void kernel_init(struct kernel_state *s, struct plan *p, struct step *step,
+                        struct arena *arena, struct index_pool *pool)
 {
     struct kernel *k = &s->k;
 
     memset(s, 0, sizeof *s);
     k->context = p->context;
-    k->arena = &p->context->arena;
-    k->pool = index_pool_new(k->arena);
+    k->arena = arena;
+    k->pool = pool ? pool : index_pool_new(arena);
     k->plan = p;
     k->step = step;
     strbuf_init(&k->body, k->arena);
     k->indent = 2;
     declare_name(k, "id.x");
     declare_name(k, "id.y");
-    reserve_names(k);
+    /* Those of parameters. */
+    kernel_name(k, "t");
+    kernel_name(k, "w");
+    kernel_name(k, "id");
 }
 
 /* Splits a merged index into those of its axes, from the last one. */
@@ -107,7 +101,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     bool computes = !step->copies;
     int exponent = step->copies ? 0 : spot->exponent;
 
-    kernel_init(state, p, step);
+    kernel_init(state, p, step, &p->context->arena, NULL);
     kernel_cell(k, l, s, &group);
     if (step->root) {
         const struct operator_functions *f = step->root->op->functions;
@@ -202,24 +196,35 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
 
 int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes *e)
 {
+    struct kernel_state written;
     const char *out[4];
-    struct kernel_state *s = state_of(planning);
 
-    s->k.memo_count = 0;
-    reserve_names(&s->k);
-    s->declared_count = 0;
-    s->k.weight_count = 0;
-    s->table_entries = 0;
-    strbuf_truncate(&s->k.body, 0);
-    s->k.fetches = 0;
-    read_value(&s->k, v, e, out);
-    return s->k.fetches;
+    kernel_init(&written, planning->plan, NULL, planning->text, planning->pool);
+    read_value(&written.k, v, e, out);
+    arena_rewind(planning->text, (struct arena_mark){0});
+    return written.k.fetches;
 }
 
 struct kernel *kernel_planning(struct plan *p)
 {
     struct kernel_state *s = NEW(&p->context->arena, struct kernel_state);
 
-    kernel_init(s, p, NULL);
+    kernel_init(s, p, NULL, arena_child(&p->context->arena), NULL);
+    s->k.text = arena_child(&p->context->arena);
     return &s->k;
+}
+
+void kernel_forget(struct kernel *planning)
+{
+    struct arena *arena = planning->arena, *text = planning->text;
+
+    arena_rewind(arena, (struct arena_mark){0});
+    kernel_init(state_of(planning), planning->plan, NULL, arena, NULL);
+    planning->text = text;
+}
+
+void kernel_planning_free(struct kernel *planning)
+{
+    arena_free(planning->text);
+    arena_free(planning->arena);
 }

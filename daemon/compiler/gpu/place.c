@@ -208,6 +208,7 @@ bool place_inner(struct plan *p, struct kernel *k, struct step *s)
     struct layout chosen = {.packed = -1}, l;
     struct place place = node_place(s->root ? s->root : v->producer);
 
+    kernel_forget(k);
     for (int axis = 0; axis < v->shape.axes; axis++) {
         if (fixed >= 0 ? axis != fixed : v->shape.dim[axis] == 1 && v->shape.axes > 1)
             continue;

@@ -327,6 +327,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
             struct value *v = g->nodes[i]->outputs[o];
 
             context_poll(p->context);
+            kernel_forget(k);
             if (is_computed_by_readers(v) && is_cheaper_stored(k, v))
                 spot_of(better_stored(k, v))->placement = PLACED_BUFFER;
         }
@@ -339,6 +340,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
 
             if (!spot || spot->placement != PLACED_BUFFER || spot->step)
                 continue;
+            kernel_forget(k);
             spot->placement =
                 functions_of(v->producer)->role == ROLE_VIEW ? PLACED_VIEW : PLACED_INLINE;
             if (count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2 || is_cheaper_stored(k, v))
@@ -456,6 +458,7 @@ struct plan *plan_graph(struct graph *g, struct compile_cache *cache)
         if (s->buffer < 0)
             good = place_inner(p, k, s) && good;
     }
+    kernel_planning_free(k);
     if (!good)
         return NULL;
     for (int i = 0; i < p->step_count; i++) {
