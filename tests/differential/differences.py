@@ -1,80 +1,279 @@
-"""Where ONNX Runtime (1.30, CPU) answers otherwise than the operators' definitions say: why, by operator.
+"""Where ONNX Runtime (1.30, CPU) answers otherwise than the operators' definitions say, and where 16 bits carry nothing.
 
-Each function gets a node, what is known of values (name -> (dims, elements or None)), and the comparison's line; it
-gives the reason, or None where this node is none. A model that differs and holds such a node is explained.
+    explain(d, part, tools)    the reasons why the outputs of description d differ in that part; None: nobody knows
+
+A reason is found at a node and has to stand three tests. The node's rule computes its definition in float64
+(definitions.py) from the operands that it was given, and the runtime's result has to be what one named departure from
+that gives; the compiler's own result, for the same operands, has to be the definition. And with these nodes cut out of
+the model, their results given as inputs, nothing may differ any more.
+
+`tools` runs things: values(d) gives the runtime's numbers of all values by name, as (type, dims, elements);
+reference(d) the reference engine's outputs in the same form; verdict(d, part) what comparing d in that part says.
 """
 
-import re
+import math
+
+import definitions
+from definitions import groups, moments
+from generate import count
+
+ULP = 2.0 ** -24  # a rounding of float32, in parts of the number
+CLOSE = 1e-5
 
 
-def _resize(node, values, detail):
-    inputs, a = node[1] + [""] * 4, node[3]
-    transform = a.get("coordinate_transformation_mode", "half_pixel")
-    x, y = values.get(inputs[0], (None,))[0], values.get(node[2][0], (None,))[0]
-    by_scales = inputs[2] and values.get(inputs[2], ([0],))[0] != [0]
-    if transform == "align_corners" and by_scales:
-        return "Resize, align_corners by scales: takes the output's whole length (onnx's resize_downsample_scales_*_align_corners " \
-               "want the fraction)"
-    if a.get("keep_aspect_ratio_policy", "stretch") != "stretch" and any(i < 0 for i in a.get("axes", [])):
-        return "Resize, keep_aspect_ratio_policy with axes counted from the end: leaves those as they are"
-    if transform == "tf_crop_and_resize" and x and y:
-        roi = values.get(inputs[1], (None, None))[1]
-        axes = [i % len(x) for i in a.get("axes", range(len(x)))]
-        if roi and any(x[i] == y[i] and (roi[k] != 0 or roi[len(axes) + k] != 1) for k, i in enumerate(axes)):
-            return "Resize, tf_crop_and_resize: leaves an axis whose length stays as it is, whatever its region"
-    if by_scales and x and y and a.get("mode") in ("linear", "cubic") and any(p == q and p > 1 for p, q in zip(x[1:], y[1:])):
-        return "Resize by scales that do not change a length: copies that axis instead of interpolating"
+def close(numbers, sets):
+    """Whether each number is near one of those that it may be."""
+    largest = max([abs(v) for s in sets for v in s if math.isfinite(v)], default=0.0)
+    return len(numbers) == len(sets) and all(any(abs(x - v) <= CLOSE * (largest + abs(v)) for v in s) for x, s in zip(numbers, sets))
+
+
+class Node:
+    """A node with the numbers of its operands and of its first result."""
+
+    def __init__(self, node, values, d, tools):
+        self.op, self.a, self.tools, self.d = node[0], node[3], tools, d
+        self.inputs, self.outputs = list(node[1]) + [""] * 8, node[2]
+        self.node = node
+        self.values = values
+
+    def operand(self, i):
+        """(type, dims, elements), or None where it is left out."""
+        return self.values.get(self.inputs[i]) if self.inputs[i] else None
+
+    def numbers(self, i):
+        found = self.operand(i)
+        return found[2] if found else []
+
+    @property
+    def x(self):
+        return self.operand(0)[1:]
+
+    @property
+    def y(self):
+        return self.values[self.outputs[0]][1:]
+
+    def own(self):
+        """What the reference engine makes of these operands: all results, as (type, dims, elements)."""
+        if not hasattr(self, "_own"):
+            named = list(dict.fromkeys(i for i in self.node[1] if i))
+            computed = self.tools.computed(self.d)
+            rows = {name: [name] + list(self.values[name]) for name in named}
+            self._own = self.tools.reference({
+                "opset": self.d["opset"], "ir": self.d["ir"], "inputs": [rows[n] for n in named if n in computed],
+                "tensors": [rows[n] for n in named if n not in computed], "nodes": [self.node],
+                "outputs": [[o, None, None] for o in self.outputs if o]})
+        return self._own
+
+    def own_is(self, sets):
+        found = self.own()
+        return found is not None and close(found[0][2], sets)
+
+
+# ---- ONNX Runtime ----
+
+def _resize(n):
+    a, (x, data) = n.a, n.x
+    roi, scales, sizes = n.numbers(1), n.numbers(2), n.numbers(3)
+    if n.d["opset"] < 11 or n.op == "Upsample":
+        return None
+    own = n.own()
+    if own is None:
+        return None
+    roi = roi if a.get("coordinate_transformation_mode") == "tf_crop_and_resize" else []
+    dims, used = own[0][1], scales
+    if a.get("keep_aspect_ratio_policy", "stretch") != "stretch" and sizes:
+        dims, used = definitions.kept_ratio(x, sizes, a)
+        if dims != own[0][1]:
+            return None
+    sets = definitions.resize((x, data), dims, roi, used, a)
+    if not n.own_is(sets):
+        return None
+    if n.y[0] == dims and close(n.y[1], sets):
+        ties = any(len(s) > 1 and abs(p - q) > CLOSE * abs(q) for s, p, q in zip(sets, n.y[1], own[0][2]))
+        return "Resize, nearest: rounds an exact tie in float32 to its other neighbour" if ties else None
+    departures = {
+        "whole length": "Resize, align_corners by scales: takes the output's whole length (onnx's "
+                        "resize_downsample_scales_*_align_corners want the fraction)",
+        "same length": "Resize: copies an axis whose length stays as it is, whatever its scale or region",
+        "stretch": "Resize, keep_aspect_ratio_policy with axes counted from the end: leaves those as they are"}
+    for chosen in (["whole length"], ["same length"], ["whole length", "same length"], ["stretch"]):
+        y_dims, given = dims, used
+        if "stretch" in chosen:
+            if not any(i < 0 for i in a.get("axes", [])):
+                continue
+            y_dims, given = n.y[0], []
+        if n.y[0] != y_dims:
+            continue
+        if close(n.y[1], definitions.resize((x, data), y_dims, roi, given, a, chosen)):
+            return "; ".join(departures[c] for c in chosen)
     return None
 
 
-def _grid_sample(node, values, detail):
-    if node[3].get("mode") in ("cubic", "bicubic") and node[3].get("padding_mode") in ("border", "reflection"):
+def _grid_sample(n):
+    padding = n.a.get("padding_mode", "zeros")
+    if n.a.get("mode") not in ("cubic", "bicubic") or padding == "zeros" or len(n.x[0]) != 4:
+        return None
+    sets = [definitions.grid_sample_cubic(n.x, n.operand(1)[1:], padding, n.a.get("align_corners"), first) for first in (True, False)]
+    if n.own_is(sets[0]) and close(n.y[1], sets[1]):
         return "GridSample, cubic: does not move positions outside onto the border first (onnx's reference implementation does)"
     return None
 
 
-def _affine_grid(node, values, detail):
-    size = values.get(node[1][1], (None, None))[1]
-    if node[3].get("align_corners") and size and 1 in size[2:]:
-        return "AffineGrid, align_corners of one position: 0 (onnx's reference implementation begins at -1)"
+def _affine_grid(n):
+    size = n.numbers(1)
+    if not n.a.get("align_corners") or len(size) != 4 or 1 not in size[2:]:
+        return None
+    sets = [definitions.affine_grid(n.x, size, True, single) for single in (-1.0, 1.0)]
+    if n.own_is(sets[0]) and close(n.y[1], sets[1]):
+        return "AffineGrid, align_corners of one position: 1 (onnx's reference implementation begins at -1)"
     return None
 
 
-def _lp_pool(node, values, detail):
-    a = node[3]
-    if a.get("auto_pad", "").startswith("SAME") and any(k < s for k, s in zip(a["kernel_shape"], a.get("strides", a["kernel_shape"]))):
+def _lp_pool(n):
+    if not n.a.get("auto_pad", "").startswith("SAME"):
+        return None
+    sets = [definitions.lp_pool_same(n.x, n.y[0], n.a, negative) for negative in (False, True)]
+    if n.own_is(sets[0]) and close(n.y[1], sets[1]):
         return "LpPool, SAME with strides beyond the kernel: pads by a negative number"
     return None
 
 
-def _mean_variance(node, values, detail):
-    if "nan" in detail:
-        return "MeanVarianceNormalization of equal elements: NaN (the definition adds 1e-9 to the deviation)"
+def _mean_variance(n):
+    """The function body subtracts the squared mean from the mean of squares."""
+    (dims, x), y = n.x, n.y[1]
+    axes = n.a.get("axes", [0, 2, 3])
+    expected, lost = [None] * len(x), False
+    for group in groups(dims, [i % len(dims) for i in axes]):
+        mean, variance = moments([x[i] for i in group])
+        squares = math.fsum(x[i] ** 2 for i in group) / len(group)
+        error = 2 * (len(group) + 2) * ULP * squares  # of the difference of the two means
+        for i in group:
+            expected[i] = {(x[i] - mean) / (math.sqrt(variance) + 1e-9)}
+            if variance <= 4 * error:
+                lost = lost or math.isnan(y[i]) or abs(y[i] - min(expected[i])) > CLOSE
+            else:
+                bound = abs(min(expected[i])) * error / variance + ((len(group) + 2) * ULP * (abs(mean) + abs(x[i]))) / math.sqrt(variance)
+                if not abs(y[i] - min(expected[i])) <= bound + CLOSE:
+                    return None
+    if lost and n.own_is(expected):
+        return "MeanVarianceNormalization: E[x^2] - E[x]^2 in float32 loses what is left of nearly equal elements (NaN where below 0)"
     return None
 
 
-def _instance(node, values, detail):
-    found = re.search(r"is (\S+) instead of (\S+)", detail)
-    if found and abs(float(found[1]) - float(found[2])) <= 2e-3 * max(1, abs(float(found[2]))):
+def _instance(n):
+    """x * a + (B - mean * a): two numbers that nearly cancel where the elements are nearly equal."""
+    (dims, x), y = n.x, n.y[1]
+    scale, bias, epsilon = n.numbers(1), n.numbers(2), n.a.get("epsilon", 1e-5)
+    expected, differs = [None] * len(x), False
+    for k, group in enumerate(groups(dims, list(range(2, len(dims))))):
+        mean, variance = moments([x[i] for i in group])
+        a = scale[k % dims[1]] / math.sqrt(variance + epsilon)
+        off = (len(group) + 2) * ULP * max(abs(x[i]) for i in group)  # of the mean
+        for i in group:
+            plain = (x[i] - mean) * a
+            expected[i] = {plain + bias[k % dims[1]]}
+            bound = abs(a) * (off + 4 * ULP * (abs(x[i]) + abs(mean))) + 4 * ULP * abs(bias[k % dims[1]]) \
+                + abs(plain) * (off * off / (2 * (variance + epsilon)) + (len(group) + 4) * ULP)
+            if not abs(y[i] - min(expected[i])) <= bound:
+                return None
+            differs = differs or abs(y[i] - min(expected[i])) > CLOSE * abs(min(expected[i]))
+    if differs and n.own_is(expected):
         return "InstanceNormalization: x * a + (B - mean * a) in float32 loses what is left of nearly equal elements"
     return None
 
 
-FUNCTIONS = {"Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _lp_pool,
-             "MeanVarianceNormalization": _mean_variance, "InstanceNormalization": _instance}
-
-
-def explain(d, detail):
-    """Why the runtime's outputs of description d (with its "shapes") may differ, or None."""
-    values = {name: (dims, None) for name, dims in d.get("shapes", {}).items()}
-    values.update({i[0]: (i[2], None) for i in d["inputs"]})
-    values.update({t[0]: (t[2], t[3] if isinstance(t[3], list) else None) for t in d["tensors"]})
-    for node in d["nodes"]:
-        if node[0] == "Constant":
-            _, dims, numbers = node[3]["value"]["tensor"]
-            values[node[2][0]] = (dims, numbers if isinstance(numbers, list) else None)
-    for node in d["nodes"]:
-        why = FUNCTIONS.get(node[0], lambda *_: None)(node, values, detail)
-        if why:
-            return why
+def _log_softmax(n):
+    """x - maximum - log(sum): what is left where one element outweighs the others is the sum's rounding."""
+    (dims, x), y = n.x, n.y[1]
+    axis = n.a.get("axis", -1 if n.d["opset"] >= 13 else 1) % len(dims)
+    axes = [axis] if n.d["opset"] >= 13 else list(range(axis, len(dims)))
+    rows, differs = definitions.log_softmax((dims, x), axes), False
+    terms = count([dims[i] for i in axes])
+    for i, (expected, log, most) in enumerate(rows):
+        bound = ULP * (abs(x[i] - most) + abs(log) + 2 * terms)
+        if not abs(y[i] - expected) <= bound:
+            return None
+        differs = differs or abs(y[i] - expected) > CLOSE * abs(expected)
+    own = n.own()
+    if differs and own and all(abs(v - r[0]) <= CLOSE * abs(r[0]) for v, r in zip(own[0][2], rows)):
+        return "LogSoftmax: 1 + what the smaller elements add, rounded to float32, is all that their logarithm knows"
     return None
+
+
+def _attention(n):
+    if not n.a.get("is_causal") or not n.operand(4):
+        return None
+    sets = [definitions.attention(n, lambda past, *_: past), definitions.attention(n, lambda past, keys, *_: past + keys)]
+    if n.own_is(sets[0]) and close(n.y[1], sets[1]):
+        return "Attention, is_causal with a cache: a single query sees all the new keys, not only its own (onnx's reference implementation)"
+    return None
+
+
+RUNTIME = {"Attention": _attention, "Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _lp_pool,
+           "MeanVarianceNormalization": _mean_variance, "InstanceNormalization": _instance, "LogSoftmax": _log_softmax}
+
+
+# ---- kernels ----
+
+def half_step(x):
+    """The distance from one 16-bit float to the next, of x's magnitude."""
+    return 2.0 ** (max(math.floor(math.log2(x)), -14) - 10) if x else 2.0 ** -24
+
+
+def _flat(axes_of):
+    """A norm of numbers that differ by less than their 16-bit steps: nothing of them is left in 16 bits."""
+    def rule(n):
+        dims, x = n.x
+        for group in groups(*axes_of(n, dims)):
+            numbers = [x[i] for i in group]
+            _, variance = moments(numbers)
+            if len(group) > 1 and math.sqrt(variance) < half_step(max(map(abs, numbers))):
+                return "%s of numbers whose deviation is below their 16-bit step" % n.op
+        return None
+    return rule
+
+
+def _grouped(n, dims):
+    g = n.a["num_groups"]
+    return [dims[0] * g, count(dims) // (dims[0] * g)], [1]
+
+
+KERNELS = {"MeanVarianceNormalization": _flat(lambda n, dims: (dims, [i % len(dims) for i in n.a.get("axes", [0, 2, 3])])),
+           "InstanceNormalization": _flat(lambda n, dims: (dims, list(range(2, len(dims))))),
+           "LayerNormalization": _flat(lambda n, dims: (dims, list(range(n.a.get("axis", -1) % len(dims), len(dims))))),
+           "GroupNormalization": _flat(_grouped)}
+
+
+# ---- the whole ----
+
+def cut(d, nodes, results):
+    """d without nodes: results (name -> (type, dims, elements)) are inputs. Outputs that nothing computes any more go."""
+    gone = {id(n) for n in nodes}
+    rest = [n for n in d["nodes"] if id(n) not in gone]
+    made = {o for n in rest for o in n[2]}
+    inputs = d["inputs"] + [[name] + list(found) for name, found in results.items()]
+    return dict(d, nodes=rest, inputs=inputs, outputs=[o for o in d["outputs"] if o[0] in made])
+
+
+def explain(d, part, tools):
+    rules = {"onnxruntime": RUNTIME, "kernels": KERNELS}.get(part)
+    if not rules or not any(node[0] in rules for node in d["nodes"]):
+        return None
+    values = tools.values(d)
+    if values is None:
+        return None
+    reasons, nodes, results = [], [], {}
+    for node in d["nodes"]:
+        rule = rules.get(node[0])
+        n = Node(node, values, d, tools)
+        why = rule and node[2][0] in values and rule(n)
+        if why and n.own():
+            reasons.append(why)
+            nodes.append(node)
+            results.update(zip([o for o in node[2] if o], n.own()))
+    if not reasons:
+        return None
+    rest = tools.tidy(cut(d, nodes, results))
+    if rest["outputs"] and tools.verdict(rest, part) not in ("ok", "rounding", "beyond"):
+        return None
+    return "; ".join(sorted(set(reasons)))

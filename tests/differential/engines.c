@@ -1,7 +1,8 @@
 /*
- * Runs models by the reference engine and by the generated kernels, and compares: folders of
- * model.onnx and input_0.pb …, and where another runtime has been at work ort_0.pb … or expect_0.pb
- * … Lines on stdout, their columns separated by tabs, as soon as each is known:
+ * Runs models by the reference engine and by the generated kernels, and compares: [--write] and
+ * folders of model.onnx and input_0.pb …, and where another runtime has been at work ort_0.pb … or
+ * expect_0.pb … With --write the reference's outputs are written: reference_0.pb … Lines on stdout,
+ * their columns separated by tabs, as soon as each is known:
  *
  *     FOLDER  begin
  *     FOLDER  reference | expected | onnxruntime | kernels   VERDICT  DETAIL
@@ -28,6 +29,7 @@
 #include "client/engine.h"
 #include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/operator.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,6 +176,7 @@ struct job {
     struct context context;
     struct engine engine;
     const char *folder;
+    bool write;                        /* the reference's outputs: reference_0.pb … */
     struct tensor **inputs, **outputs; /* of the reference */
     bool beyond;                       /* of 16 bits: computed magnitudes */
     bool strange;
@@ -259,6 +262,8 @@ static void compare(struct job *j, const char *part, enum noise noise, struct te
         const struct meaning *meaning = &j->engine.outputs[i];
         const struct tensor *b = j->outputs[i];
 
+        if (!computed[i])
+            continue;
         comparison_init(&c);
         if (noise == NOISE_FLOAT && !meaning->quantised) {
             const double *x = type_is_float(b->type) ? tensor_doubles(&j->context, b, arena) : NULL;
@@ -296,20 +301,20 @@ static const char *complaint(const struct engine *e)
              : e->why;
 }
 
-/* Outputs that another runtime wrote, or NULL. */
+/* Outputs that another runtime wrote, NULL where it has none; NULL where it wrote none at all. */
 static struct tensor **foreign(struct job *j, const char *stem)
 {
     struct arena *arena = &j->context.arena;
     struct tensor **found = NEW_ARRAY(arena, j->engine.output_count, struct tensor *);
-    const char *why;
+    bool any = false;
 
     for (int i = 0; i < j->engine.output_count; i++) {
-        const char *path = arena_printf(arena, "%s/%s_%d.pb", j->folder, stem, i);
+        const char *path = arena_printf(arena, "%s/%s_%d.pb", j->folder, stem, i), *why;
 
-        if (access(path, F_OK) || !(found[i] = tensor_load(&j->context, path, &why)))
-            return NULL;
+        if (access(path, F_OK) == 0)
+            any |= (found[i] = tensor_load(&j->context, path, &why)) != NULL;
     }
-    return found;
+    return any ? found : NULL;
 }
 
 static bool run_reference(struct job *j, const char *path)
@@ -340,6 +345,10 @@ static bool run_reference(struct job *j, const char *path)
     j->strange = plain.strange;
     say(j, "reference", "ok",
         arena_printf(&j->context.arena, "%.3g to %.3g", plain.least, plain.largest));
+    for (int i = 0; j->write && i < e->output_count; i++)
+        if (!tensor_save(&j->context, j->outputs[i], "",
+                         arena_printf(&j->context.arena, "%s/reference_%d.pb", j->folder, i)))
+            context_escape(&j->context, ESCAPE_SYSTEM, "cannot write: %s", strerror(errno));
     if ((found = foreign(j, "expect")))
         compare(j, "expected", NOISE_FLOAT, found);
     if ((found = foreign(j, "ort")))
@@ -390,9 +399,13 @@ int main(int argc, char **argv)
 {
     static struct job j; /* outside of any frame that setjmp() is in */
     static struct engine kernels;
+    static bool write;
 
-    for (int i = 1; i < argc; i++) {
+    write = argc > 1 && strcmp(argv[1], "--write") == 0;
+
+    for (int i = write ? 2 : 1; i < argc; i++) {
         memset(&j, 0, sizeof j);
+        j.write = write;
         j.folder = argv[i];
         printf("%s\tbegin\n", j.folder);
         fflush(stdout);

@@ -10,6 +10,8 @@ exact ones, so that what differs is a fault and not rounding.
 
 import random
 
+import forms
+
 OPERATORS = []  # (name, since, until, weight, function)
 
 
@@ -67,12 +69,11 @@ LARGEST = 4096  # elements of a value
 class Generator:
     def __init__(self, seed, opset=None, batch=1):
         self.r = random.Random(seed)
-        self.opset = opset or self.r.choice([7, 8, 9, 10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 22])
+        self.opset = opset or self.r.choice([7, 8, 9, 10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 22, 23, 23, 24, 25, 26])
         self.batch = batch
         self.inputs, self.tensors, self.nodes, self.outputs = [], [], [], []
         self.values = []
         self.names = 0
-        self.renamed = {}
         self.final = []  # values that may only be outputs
 
     # ---- names and constants ----
@@ -88,11 +89,7 @@ class Generator:
         name = self.fresh("c")
         if isinstance(fill, dict) and "step" in fill:  # from the first multiple above low
             fill["low"] = -int(-fill["low"] // fill["step"]) * fill["step"]
-        # A constant may come from a node instead of an initializer.
-        if isinstance(fill, list) and self.r.random() < 0.15:
-            self.nodes.append(["Constant", [], [name], {"value": {"tensor": [kind, list(dims), fill]}}])
-        else:
-            self.tensors.append([name, kind, list(dims), fill])
+        self.tensors.append([name, kind, list(dims), fill])
         return name
 
     def uniform(self, dims, low, high):
@@ -219,8 +216,8 @@ class Generator:
         self.values.append(v)
         return v
 
-    def finish(self, shapes=False):
-        """The description; with shapes also "shapes", of the values by name."""
+    def finish(self):
+        """The description, and "shapes" of the float32 values by name."""
         r = self.r
         made = {name for node in self.nodes for name in node[2]}
         outputs = [v for v in self.values if not v.reads and v.name in made and v.kind == "float"] + self.final
@@ -233,15 +230,9 @@ class Generator:
             outputs = [self.node("Identity", [self.values[0]], self.values[0].dims, -1, 1)]
         self.outputs = [[v.name, v.kind, v.dims if r.random() < 0.8 else None] for v in outputs]
         self.prune()
-        if r.random() < 0.25:
-            self.shuffle()
-        if r.random() < 0.15:
-            self.rename()
-        d = {"opset": self.opset, "ir": 8 if self.opset < 21 else 10, "inputs": self.inputs, "tensors": self.tensors,
-             "nodes": self.nodes, "outputs": self.outputs}
-        if shapes:
-            d["shapes"] = {self.renamed.get(v.name, v.name): v.dims for v in self.values if v.kind == "float"}
-        return d
+        return {"opset": self.opset, "ir": r.choice([8, 9, 10]) if self.opset < 21 else r.choice([10, 11]), "inputs": self.inputs,
+                "tensors": self.tensors, "nodes": self.nodes, "outputs": self.outputs,
+                "shapes": {v.name: v.dims for v in self.values if v.kind == "float" and v.name in made}}
 
     def prune(self):
         """Most models keep no nodes that nothing reads."""
@@ -251,64 +242,26 @@ class Generator:
         kept = []
         for node in reversed(self.nodes):
             if needed & set(node[2]):
-                needed |= set(node[1])
-                for a in node[3].values():
-                    if isinstance(a, dict) and "graph" in a:
-                        for inner in a["graph"]["nodes"]:
-                            needed |= set(inner[1])
-                        needed |= {o[0] for o in a["graph"]["outputs"]}
+                needed |= reads(node)
                 kept.append(node)
         self.nodes = kept[::-1]
         self.tensors = [t for t in self.tensors if t[0] in needed]
         self.inputs = [i for i in self.inputs if i[0] in needed] or self.inputs[:1]
 
-    def shuffle(self):
-        """Any order that still defines before it reads: ONNX Runtime wants that much."""
-        pending, done = list(self.nodes), []
-        made = {name for node in self.nodes for name in node[2] if name}
-        while pending:
-            ready = [n for n in pending if not (reads(n) & made)]
-            n = self.r.choice(ready)
-            pending.remove(n)
-            done.append(n)
-            made -= set(n[2])
-        self.nodes = done
-
-    def rename(self):
-        odd = ["a.b", "a_b", "class", "1x", "x*/y", "größe", "/model/layer.0/Conv_output_0", "int", "a b", "é" * 20, "A" * 300,
-               "FilterInput", "名前", "x\ny", "return", "id", "//", "\"q\""]
-        names = self.renamed
-        pool = list(odd)
-        self.r.shuffle(pool)
-
-        def new(name):
-            if not name:
-                return name
-            if name not in names:
-                names[name] = pool.pop() if pool and self.r.random() < 0.5 else "n/%d" % len(names)
-            return names[name]
-
-        if any(isinstance(a, dict) and "graph" in a for n in self.nodes for a in n[3].values()):
-            return
-        for rows in (self.inputs, self.tensors, self.outputs):
-            for row in rows:
-                row[0] = new(row[0])
-        for n in self.nodes:
-            n[1], n[2] = [new(x) for x in n[1]], [new(x) for x in n[2]]
-
 
 def reads(node):
+    """Names of what a node reads, bodies of its attributes and all."""
     found = set(node[1])
     for a in node[3].values():
         if isinstance(a, dict) and "graph" in a:
-            for inner in a["graph"]["nodes"]:
-                found |= set(inner[1])
-            found |= {o[0] for o in a["graph"]["outputs"]}
+            g = a["graph"]
+            inner = {o[0] for o in g["outputs"]}.union(*[reads(n) for n in g["nodes"]])
+            found |= inner - {o for n in g["nodes"] for o in n[2]} - {row[0] for row in g.get("inputs", []) + g.get("tensors", [])}
     return found
 
 
-def description(seed, only=None, opset=None, shapes=False):
-    """only: names of operators to choose from."""
+def description(seed, only=None, opset=None):
+    """only: names of operators to choose from. With "shapes", and often in a disguise (forms.py)."""
     r = random.Random("graph %d" % seed)
     batch = r.choice([2, 3]) if r.random() < 0.06 else 1
     g = Generator("graph %d" % seed, opset, batch)
@@ -325,4 +278,4 @@ def description(seed, only=None, opset=None, shapes=False):
         name, _, _, _, function = g.r.choices(rows, [row[3] for row in rows])[0]
         if function(g) is not None:
             steps += 1
-    return g.finish(shapes)
+    return forms.disguise(g.finish(), random.Random("forms %d" % seed))

@@ -16,6 +16,7 @@ itself was wrong, the right outputs in "expect".
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -29,12 +30,14 @@ sys.path.insert(0, HERE)
 import describe  # noqa: E402
 import differences  # noqa: E402
 import generate  # noqa: E402
+import operators_control  # noqa: E402,F401
 import operators_elementwise  # noqa: E402,F401
 import operators_layers  # noqa: E402,F401
+import operators_models  # noqa: E402,F401
 import operators_shape  # noqa: E402,F401
 
 SHORT = range(0, 1000)
-BATCH = 200
+BATCH, WORKERS = 100, 2
 LIMIT = 600  # seconds for one batch
 
 def find_onnxruntime():
@@ -70,6 +73,12 @@ def rows(command, folders, limit):
     return found
 
 
+def refusals(onnxruntime, folders):
+    """Runs ONNX Runtime; {folder: why} of what it refuses."""
+    lines = rows(["node", os.path.join(HERE, "onnxruntime.js"), onnxruntime], folders, LIMIT)
+    return {line[0]: line[2] for line in lines if line[1] == "refused"}
+
+
 def judge(build, onnxruntime, cases, place):
     """cases: (title, description). {title: {part: (verdict, detail)}}"""
     folders = {}
@@ -83,9 +92,22 @@ def judge(build, onnxruntime, cases, place):
         folders[folder] = title
     found = {title: {} for title, _ in cases}
     if onnxruntime:
-        for line in rows(["node", os.path.join(HERE, "onnxruntime.js"), onnxruntime], list(folders), LIMIT):
-            if line[1] == "refused":
-                found[folders[line[0]]]["onnxruntime"] = ("refused", line[2])
+        refused = refusals(onnxruntime, list(folders))
+        plain = {}
+        for folder in refused:  # a form that the runtime does not know; what it means, it may
+            d = dict(cases)[folders[folder]].get("plain")
+            if d:
+                plain[os.path.join(folder, "plain")] = folder
+                describe.save(d, os.path.join(folder, "plain"))
+        again = refusals(onnxruntime, list(plain)) if plain else {}
+        for folder, first in plain.items():
+            if folder not in again:
+                del refused[first]
+                for name in os.listdir(folder):
+                    if name.startswith("ort_"):
+                        shutil.copy(os.path.join(folder, name), first)
+        for folder, why in refused.items():
+            found[folders[folder]]["onnxruntime"] = ("refused", why)
     for line in rows([os.path.join(build, "tests/differential/engines")], list(folders), LIMIT):
         if line[1] != "begin":
             found[folders[line[0]]][line[1]] = (line[2], line[3] if len(line) > 3 else "")
@@ -93,7 +115,8 @@ def judge(build, onnxruntime, cases, place):
 
 
 class Counts:
-    def __init__(self):
+    def __init__(self, tools):
+        self.tools = tools
         self.verdicts = collections.Counter()
         self.refusals = collections.Counter()
         self.foreign = collections.Counter()
@@ -104,7 +127,7 @@ class Counts:
     def add(self, title, d, parts):
         for part, (verdict, detail) in sorted(parts.items()):
             if verdict == "FAIL":
-                why = differences.explain(d, detail) if part == "onnxruntime" else None
+                why = differences.explain(d.get("plain") or d, part, self.tools)
                 if why:
                     self.known[why] += 1
                     continue
@@ -115,6 +138,45 @@ class Counts:
             elif verdict == "refused":
                 self.foreign[re.sub(r"'[^']*'|\d+|/\S+|\w*_?\bn/\S+", "", detail)[:90]] += 1
             self.verdicts[part, verdict] += 1
+
+
+class Tools:
+    """What explanations run (differences.py)."""
+
+    def __init__(self, build, onnxruntime, place):
+        self.build, self.onnxruntime, self.place = build, onnxruntime, os.path.join(place, "explained")
+        self.tidy, self.computed = tidy, computed_names
+
+    def save(self, d):
+        shutil.rmtree(self.place, ignore_errors=True)
+        describe.save(d, self.place)
+
+    def outputs(self, stem, names):
+        paths = [os.path.join(self.place, "%s_%d.pb" % (stem, i)) for i in range(len(names))]
+        return [describe.load(p) for p in paths] if all(map(os.path.exists, paths)) else None
+
+    def values(self, d):
+        """ONNX Runtime's numbers of every value; None where there is no runtime, or it refuses."""
+        if not self.onnxruntime:
+            return None
+        names = list(dict.fromkeys(name for node in d["nodes"] for name in node[2] if name))
+        self.save(dict(d, outputs=[[name, None, None] for name in names]))
+        refusals(self.onnxruntime, [self.place])
+        found = self.outputs("ort", names)
+        if found is None:
+            return None
+        values = {name: (kind, dims, describe.numbers(kind, dims, fill)) for name, kind, dims, fill, *_ in d["inputs"] + d["tensors"]}
+        values.update(zip(names, found))
+        return values
+
+    def reference(self, d):
+        self.save(d)
+        rows([os.path.join(self.build, "tests/differential/engines"), "--write"], [self.place], LIMIT)
+        return self.outputs("reference", d["outputs"])
+
+    def verdict(self, d, part):
+        found = judge(self.build, self.onnxruntime, [("explained", d)], os.path.dirname(self.place))["explained"]
+        return found.get(part, ("",))[0]
 
 
 def fails(build, onnxruntime, d, part, place):
@@ -134,7 +196,8 @@ def tidy(d):
             needed |= generate.reads(node)
             nodes.append(node)
     return dict(d, nodes=nodes[::-1], tensors=[t for t in d["tensors"] if t[0] in needed],
-                inputs=[i for i in d["inputs"] if i[0] in needed] or d["inputs"][:1])
+                inputs=[i for i in d["inputs"] if i[0] in needed] or d["inputs"][:1],
+               records=[r for r in d.get("records", []) if r[0] in {o for n in nodes for o in n[2]}])
 
 
 def shrink(build, onnxruntime, d, part, place):
@@ -200,30 +263,34 @@ def main():
     only = set(a.only.split(",")) if a.only else None
     onnxruntime, why = (None, "not asked for") if a.no_onnxruntime else find_onnxruntime()
     place = a.keep or tempfile.mkdtemp(prefix="onnxgpu-differential-")
-    counts = Counts()
+    counts = Counts(Tools(a.build, onnxruntime, place))
     try:
         cases = []
         if a.seeds is None:
             with open(os.path.join(HERE, "corpus.jsonl"), encoding="utf-8") as f:
                 cases = [("corpus-%d" % i, json.loads(line)) for i, line in enumerate(f)]
         cases += [("seed-%d" % s, None) for s in (a.seeds or SHORT)]
-        for at in range(0, len(cases), BATCH):
-            batch = [(t, d or generate.description(int(t[5:]), only, a.opset, True)) for t, d in cases[at:at + BATCH]]
-            if a.show:
+        def batch_of(at):
+            batch = [(t, d or generate.description(int(t[5:]), only, a.opset)) for t, d in cases[at:at + BATCH]]
+            return batch, judge(a.build, onnxruntime, batch, place)
+
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            for batch, found in pool.map(batch_of, range(0, len(cases), BATCH)):
                 for t, d in batch:
-                    print(json.dumps({key: value for key, value in d.items() if key != "shapes"}))
-            found = judge(a.build, onnxruntime, batch, place)
-            for t, d in batch:
-                counts.add(t, d, found[t])
-                if a.show:
-                    print(os.path.join(place, t), found[t])
-                if not a.keep and not a.show:
-                    shutil.rmtree(os.path.join(place, t), ignore_errors=True)
+                    if a.show:
+                        print(json.dumps({key: value for key, value in d.items() if key not in ("shapes", "plain")}))
+                    counts.add(t, d, found[t])
+                    if a.show:
+                        print(os.path.join(place, t), found[t])
+                    if not a.keep and not a.show:
+                        shutil.rmtree(os.path.join(place, t), ignore_errors=True)
         if a.shrink:
             for title, part, detail, d in counts.failed:
                 print(title, part, detail)
-                small = shrink(a.build, onnxruntime, d, part, place)
-                small.pop("shapes", None)
+                if "plain" in d and fails(a.build, onnxruntime, d["plain"], part, place):
+                    d = d["plain"]
+                small = shrink(a.build, onnxruntime, dict(d, plain=None), part, place)
+                small = {key: value for key, value in small.items() if key not in ("shapes", "plain")}
                 print(json.dumps(small, ensure_ascii=False), flush=True)
         report(a, counts, len(cases), onnxruntime, why)
     finally:

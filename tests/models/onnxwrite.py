@@ -86,6 +86,11 @@ def pack(kind, values):
     return struct.pack("<%d%s" % (len(values), _PACK[kind]), *values)
 
 
+def unpack(kind, raw):
+    """The elements of raw_data; not of 4-bit types."""
+    return list(struct.unpack("<%d%s" % (len(raw) // struct.calcsize("<" + _PACK[kind]), _PACK[kind]), raw))
+
+
 class Tensor:
     """A tensor. storage: "raw" (raw_data), "typed" (float_data, int32_data …), or "external" (Model.save() puts the
     bytes in a file next to the model)."""
@@ -95,6 +100,13 @@ class Tensor:
         self.values = list(values)
         if len(self.values) != count(self.dims):
             raise ValueError("%s: %d values for %r" % (name, len(self.values), self.dims))
+
+
+class Reference:
+    """An attribute of a function's node whose value is the call's attribute of that name; like: a value of its type."""
+
+    def __init__(self, name, like):
+        self.name, self.like = name, like
 
 
 def message_tensor(t, external=None):
@@ -134,8 +146,19 @@ def message_value(name, dims, kind=FLOAT):
     return field_bytes(1, name) + field_bytes(2, field_bytes(1, kind))
 
 
+def attribute_type(value):
+    """AttributeProto's type of a value."""
+    if isinstance(value, (list, tuple)):
+        first = value[0] if value else 0
+        return 6 if any(isinstance(v, float) for v in value) else attribute_type(first) + 5
+    kinds = ((Tensor, 4), (Graph, 5), (float, 1), (int, 2), ((str, bytes), 3))
+    return next(number for kind, number in kinds if isinstance(value, kind))
+
+
 def message_attribute(name, value):
     out = field_bytes(1, name)
+    if isinstance(value, Reference):
+        return out + field_bytes(21, value.name) + field_int(20, attribute_type(value.like))
     if isinstance(value, Tensor):
         return out + field_bytes(5, message_tensor(value)) + field_int(20, 4)
     if isinstance(value, Graph):
@@ -161,6 +184,10 @@ def message_node(op, inputs, outputs, name="", domain="", attributes=None):
     for key, value in (attributes or {}).items():
         out += field_bytes(5, message_attribute(key[:-1] if key.endswith("_") else key, value))
     return out + _field_text(7, domain)
+
+
+def message_imports(number, opset):
+    return b"".join(field_bytes(number, _field_text(1, domain) + field_int(2, version)) for domain, version in opset.items())
 
 
 # ---- builders ----
@@ -244,12 +271,18 @@ class Model(Graph):
         super().__init__(name, seed)
         self.opset = opset if isinstance(opset, dict) else {"": opset}
         self.ir, self.producer = ir, producer
+        self.functions = []
+
+    def function(self, name, domain, inputs, outputs, nodes, opset, attributes=(), defaults=None):
+        """A local function. nodes: messages; attributes: names; defaults: of further attributes, by name."""
+        out = field_bytes(1, name) + b"".join(field_bytes(4, i) for i in inputs) + b"".join(field_bytes(5, o) for o in outputs)
+        out += b"".join(field_bytes(6, a) for a in attributes) + b"".join(field_bytes(7, n) for n in nodes)
+        out += message_imports(9, opset) + _field_text(10, domain)
+        self.functions.append(out + b"".join(field_bytes(11, message_attribute(k, v)) for k, v in (defaults or {}).items()))
 
     def bytes(self, external=None):
         out = field_int(1, self.ir) + _field_text(2, self.producer) + field_bytes(7, self.message(external))
-        for domain, version in self.opset.items():
-            out += field_bytes(8, _field_text(1, domain) + field_int(2, version))
-        return out
+        return out + message_imports(8, self.opset) + b"".join(field_bytes(25, f) for f in self.functions)
 
     def save(self, path):
         """Tensors of storage "external" go to path + ".data", each from a multiple of 16 bytes."""

@@ -65,18 +65,19 @@ static enum verdict unsure(struct batch *b, const char *why, const char *advice)
     return UNSURE;
 }
 
-/* The constant in slot becomes its first item, as a recipe. */
-static void first_item(struct node *n, int slot)
+/* The first item of constant v, as a recipe; for node like, or NULL. */
+static struct value *first_item(struct graph *g, struct value *v, const struct node *like)
 {
-    struct graph *g = n->graph;
     const int64_t zero = 0, one = 1;
-    struct value *inputs[] = {n->inputs[slot], graph_constant_ints(g, "", 1, &zero),
+    const struct operator* op = operator_get(g->context, "Slice");
+    struct value *inputs[] = {v, graph_constant_ints(g, "", 1, &zero),
                               graph_constant_ints(g, "", 1, &one),
                               graph_constant_ints(g, "", 1, &zero)};
-    struct node *slice = graph_node_like(g, operator_get(g->context, "Slice"), n, inputs, 4, 1);
+    struct node *slice = like ? graph_node_like(g, op, like, inputs, 4, 1)
+                              : graph_node(g, op, v->name, inputs, 4, 1);
 
     infer_node(slice);
-    node_set_input(n, slot, slice->outputs[0]);
+    return slice->outputs[0];
 }
 
 /* Operand slot has as many items as the batch and is no part of it: fine where it is a constant
@@ -92,7 +93,7 @@ static enum verdict same_for_all(struct batch *b, struct node *n, int slot)
     if (!equal_items(b, v))
         return unsure(b, arena_printf(a, "its constant %s differs between the items", v->name),
                       NULL);
-    first_item(n, slot);
+    node_set_input(n, slot, first_item(b->graph, v, n));
     return KEEPS;
 }
 
@@ -731,6 +732,36 @@ static bool judge_layers(struct batch *b)
     return good;
 }
 
+/* Each item has outputs of its own, so what they show has to be one item's. false: reported. */
+static bool judge_outputs(struct batch *b)
+{
+    struct graph *g = b->graph;
+    bool good = true;
+
+    for (int i = 0; i < g->output_count; i++) {
+        struct value *v = g->outputs[i];
+        struct place place = {.kind = PLACE_OUTPUT, .index = i, .layer = g->output_names[i]};
+        bool items = v->shape.axes > 0 && v->shape.dim[0] == b->items;
+
+        if (!v->constant || v->poisoned || !shape_known(&v->shape) || v->type != TYPE_FLOAT32)
+            continue;
+        if (items && v->constant->count && equal_items(b, v)) {
+            struct value *one = first_item(g, v, NULL);
+
+            v->output_count--;
+            one->output_count++;
+            g->outputs[i] = one;
+            continue;
+        }
+        diagnose(g->context, &place, TUKI0131, NULL,
+                 items ? "it is a constant that differs between the %" PRId64 " items of the batch"
+                       : "it is a constant, no part of any of the %" PRId64 " items of the batch",
+                 b->items);
+        good = false;
+    }
+    return good;
+}
+
 void split_items(struct graph *g)
 {
     struct context *c = g->context;
@@ -752,6 +783,6 @@ void split_items(struct graph *g)
     }
     if (b.items < 2)
         return;
-    if (judge_layers(&b) && !faulty)
+    if (judge_layers(&b) & judge_outputs(&b) && !faulty)
         shrink(&b);
 }

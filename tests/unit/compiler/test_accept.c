@@ -1,5 +1,6 @@
 /* Which inputs and values are taken, and the one code that each other one gets. */
 #include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/operators/items.h"
 #include "tests/unit/compiler/graphs.h"
 
 /* The only diagnostic, and whose it is. */
@@ -130,6 +131,42 @@ static void test_tokens_in_batch(void **state)
     accept_graph(g);
     only(j, TUKI0132, "token ids with a batch of 2");
     END_JOB(j);
+}
+
+/* Each item of a batch has an output of its own: a constant as an output is one item's, or none. */
+static void constant_output(struct shape shape, bool equal, const char *part)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 4)), *shown[2];
+    float numbers[24];
+
+    for (int i = 0; i < 24; i++)
+        numbers[i] = (float)(equal ? i % 4 : i);
+    shown[0] = NODE(g, "Relu", "relu", x);
+    shown[1] = graph_constant_floats(g, "known", &shape, numbers);
+    outputs(g, 2, shown);
+    accept_graph(g);
+    split_items(g);
+    if (part) {
+        only(j, TUKI0131, part);
+    } else {
+        assert_int_equal(j->context.diagnostics.count, 0);
+        assert_int_equal(g->items, 2);
+        assert_int_equal(g->outputs[1]->shape.dim[0], 1);
+        assert_int_equal(g->outputs[1]->constant->count, 4);
+    }
+    END_JOB(j);
+}
+
+static void test_constant_outputs_in_batch(void **state)
+{
+    (void)state;
+    constant_output(SHAPE(2, 4), true, NULL);
+    constant_output(SHAPE(2, 4), false, "a constant that differs between the 2 items");
+    constant_output(SHAPE(3), true, "a constant, no part of any of the 2 items");
+    constant_output(SHAPE(1, 4), true, "a constant, no part of any of the 2 items");
+    constant_output((struct shape){.axes = 0}, true, "a constant, no part of any of the 2 items");
 }
 
 static void test_tokens_read_otherwise(void **state)
@@ -396,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_weight_rows),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_tokens_in_batch),
+        cmocka_unit_test(test_constant_outputs_in_batch),
         cmocka_unit_test(test_tokens_read_otherwise),
         cmocka_unit_test(test_shape_input),
         cmocka_unit_test(test_shape_inputs),

@@ -1,0 +1,310 @@
+"""What whole models are made of: token ids, attention, losses, weights of few bits: see generate.py."""
+
+from generate import broadcast, count, operator, LARGEST, Value
+
+
+# ---- token ids ----
+
+@operator("Gather", weight=0.5)
+def tokens(g):
+    """Rows of a table by ids that are an input of the model, through what may lie between."""
+    r = g.r
+    found = [i for i in g.inputs if i[1] in ("int32", "int64")]
+    n, rows, width = r.choice([1, 2, 3, 5, 8, 13]), r.choice([2, 5, 9, 40]), r.choice([1, 3, 4, 8])
+    if g.batch > 1 and g.maybe(0.9):
+        return None
+    if found and g.maybe(0.5):
+        name, kind, dims, fill = r.choice(found)
+        n, rows = count(dims), fill["high"] + 1
+    else:
+        name, kind = g.fresh("t"), r.choice(["int64", "int64", "int32"])
+        dims = r.choice([[1, n], [1, n], [n]])
+        low = -rows if g.opset >= 11 and g.maybe(0.2) else 0
+        g.inputs.append([name, kind, dims, {"seed": g.seed(), "low": low, "high": rows - 1}])
+    dims = list(dims)
+    for _ in range(r.choice([0, 0, 0, 1, 2])):
+        after = g.fresh("f")
+        if g.maybe():
+            kind = r.choice(["int32", "int64"])
+            g.raw("Cast", [name], [after], {"to": 6 if kind == "int32" else 7})
+        else:
+            dims = r.choice([[1, n], [n]])
+            g.raw("Reshape", [name, g.ints(r.choice([dims, [-1] if dims == [n] else [1, -1]]))], [after])
+        name = after
+    table = g.uniform([rows, width], -2.0, 2.0)
+    if g.maybe(0.15):
+        table, rough = g.fresh("f"), table
+        g.raw("Mul", [rough, g.number(0.5)], [table])
+    y = g.node("Gather", [table, name], dims + [width], -2.0, 2.0, None, {} if g.maybe() else {"axis": 0})
+    if len(dims) == 1:  # of which axis 0 would be the batch
+        y.reads += 1
+        y = g.node(*(["Unsqueeze", [y, g.ints([0])], [1] + y.dims, -2.0, 2.0] if g.opset >= 13 else
+                     ["Unsqueeze", [y], [1] + y.dims, -2.0, 2.0, None, {"axes": [0]}]))
+    if g.maybe(0.4):
+        y = g.node("Add", [y, g.uniform([1, n, width] if g.maybe() else [n, width], -1.0, 1.0)], y.dims, -3.0, 3.0)
+    return y
+
+
+# ---- attention (23, 24) ----
+
+@operator("Attention", 23, weight=1.5)
+def attention(g):
+    r = g.r
+    flat = g.maybe(0.6)
+    v = g.tame(g.pick(ranks=(3,) if flat else (4,)), 4.0)
+    if v is None or v.count > 1000:
+        return None
+    a, b = {}, v.dims[0]
+    if flat:
+        t = v.dims[1]
+        heads = r.choice([h for h in (1, 1, 2, 4) if v.dims[2] % h == 0])
+        size = v.dims[2] // heads
+        kv = r.choice([h for h in (1, heads) if heads % h == 0])
+        a["q_num_heads"], a["kv_num_heads"] = heads, kv
+    else:
+        heads, t, size = v.dims[1:]
+        kv = r.choice([h for h in (1, heads) if heads % h == 0])
+    s, value_size = r.choice([t, t, 1, 3, 6]), r.choice([size, size, 2])
+    if not value_size or size < 1:
+        return None
+
+    def keys(width, low=-2.0, high=2.0):
+        dims = [b, s, kv * width] if flat else [b, kv, s, width]
+        found = [w for w in g.values if w.kind == "float" and w.dims == dims]
+        if found and g.maybe(0.7):
+            return g.tame(r.choice(found), 4.0)
+        return Value(g.uniform(dims, low, high), dims, low, high)
+    k, w = keys(size), keys(value_size)
+    inputs = [v, k, w]
+    past = r.choice([1, 2, 4]) if g.maybe(0.25) else 0
+    total = s + past
+    mask = ""
+    if g.maybe(0.45):
+        dims = r.choice([[t, total], [1, total], [1, 1, t, total], [b, 1, t, total], [1, heads, t, total], [heads, t, total], [t, 1]])
+        if g.opset >= 24 and g.maybe(0.1) and total > 1:
+            dims = dims[:-1] + [total - 1]
+        if g.maybe(0.5):
+            mask = g.uniform(dims, -2.0, 2.0)
+        else:  # each row keeps one at least
+            flags = [g.maybe(0.7) or i % dims[-1] == 0 for i in range(count(dims))]
+            mask = g.tensor(dims, flags, "bool")
+    inputs.append(mask)
+    if past:
+        inputs += [Value(g.uniform([b, kv, past, size], -2.0, 2.0), [], -2.0, 2.0), Value(g.uniform([b, kv, past, value_size], -2.0, 2.0), [], -2.0, 2.0)]
+    elif g.opset >= 24 and b == 1 and g.maybe(0.2):
+        inputs += ["", "", g.tensor([1], [r.randint(1, s)], "int64")]
+    if g.maybe(0.35):
+        a["is_causal"] = 1
+    if g.maybe(0.3):
+        a["scale"] = r.choice([0.5, 1.0, 0.1])
+    if g.maybe(0.2):
+        a["softcap"] = r.choice([2.0, 0.5])
+    while inputs[-1] == "":
+        inputs.pop()
+    bound = max(w.bound, 2.0)
+    outs = [Value(g.fresh(), [b, t, heads * value_size] if flat else [b, heads, t, value_size], -bound, bound)]
+    if past or g.maybe(0.1):
+        outs += [Value(g.fresh(), [b, kv, total, size], -max(k.bound, 2), max(k.bound, 2)), Value(g.fresh(), [b, kv, total, value_size], -bound, bound)]
+        if g.maybe(0.4):
+            outs.append(Value(g.fresh(), [b, heads, t, total], -90, 90))
+            a["qk_matmul_output_mode"] = r.choice([0, 1, 2, 3])
+    if any(count(o.dims) > LARGEST for o in outs):
+        return None
+    g.raw("Attention", inputs, [o.name for o in outs], a)
+    g.values += outs[:3] + ([] if len(outs) < 4 else [])
+    g.final += outs[3:]
+    return outs[0]
+
+
+@operator("RotaryEmbedding", 23, weight=0.8)
+def rotary(g):
+    r = g.r
+    v = g.tame(g.pick(ranks=(3, 4)))
+    if v is None:
+        return None
+    a = {}
+    if v.rank == 4:
+        n, h, t, d = v.dims
+    else:
+        n, t, hidden = v.dims
+        h = r.choice([k for k in (1, 2, 4) if hidden % k == 0])
+        d = hidden // h
+        a["num_heads"] = h
+    if d % 2 or d < 2:
+        return None
+    rotated = d
+    if g.maybe(0.25) and d >= 4:
+        rotated = r.choice([x for x in range(2, d, 2)])
+        a["rotary_embedding_dim"] = rotated
+        a.setdefault("num_heads", h)
+    if g.maybe():
+        a["interleaved"] = r.choice([0, 1])
+    if g.maybe():
+        rows = t + r.choice([0, 2])
+        dims, more = [rows, rotated // 2], [g.tensor([n, t], [r.randrange(rows) for _ in range(n * t)], "int64")]
+    else:
+        dims, more = [n, t, rotated // 2], []
+    return g.node("RotaryEmbedding", [v, g.uniform(dims, -1, 1), g.uniform(dims, -1, 1)] + more, v.dims, -2 * v.bound, 2 * v.bound, None, a)
+
+
+@operator("TensorScatter", 24, weight=0.6)
+def tensor_scatter(g):
+    r = g.r
+    v = g.pick(ranks=(3, 4))
+    if v is None:
+        return None
+    axis = r.randrange(1, v.rank)
+    n = v.dims[axis]
+    m = r.randint(1, n)
+    a = {}
+    if axis != v.rank - 2 or g.maybe():
+        a["axis"] = axis - v.rank if g.maybe() else axis
+    circular = g.maybe(0.4)
+    if circular or g.maybe(0.3):
+        a["mode"] = "circular" if circular else "linear"
+    dims = [m if i == axis else d for i, d in enumerate(v.dims)]
+    found = [w for w in g.values if w.kind == "float" and w.dims == dims and w is not v]
+    w = r.choice(found) if found and g.maybe() else Value(g.grid(dims, -2.0, 2.0, 0.5), dims, -2.0, 2.0, 0.5)
+    at = [r.randrange(n) if circular else r.randint(0, n - m) for _ in range(v.dims[0])]
+    more = [g.tensor([v.dims[0]], at, "int64")] if any(at) or g.maybe() else []
+    return g.node("TensorScatter", [v, w] + more, v.dims, min(v.low, w.low), max(v.high, w.high),
+                  min(v.grid, w.grid) if v.grid and w.grid else None, a)
+
+
+@operator("CumProd", 26, weight=1)
+def cum_prod(g):
+    v = g.within(g.pick(fits=lambda v: v.rank), 0.6, 1.5)
+    if v is None:
+        return None
+    written, axis = g.axis(v.rank)
+    if v.dims[axis] > 12:
+        return None
+    a = {}
+    if g.maybe(0.4):
+        a["exclusive"] = 1
+    if g.maybe(0.4):
+        a["reverse"] = 1
+    return g.node("CumProd", [v, g.tensor([], [written], g.r.choice(["int64", "int32"]))], v.dims, 0, 140, None, a)
+
+
+@operator("BitCast", 26, weight=0.4)
+def bit_cast(g):
+    """Of a constant's bits, and added."""
+    v = g.pick(fits=lambda v: v.rank)
+    if v is None:
+        return None
+    n, f = v.dims[-1], g.fresh("f")
+    bits = [(0x3f000000 if g.maybe() else 0xbf000000 - (1 << 32)) + g.r.randrange(1 << 20) for _ in range(n)]
+    kind = g.r.choice(["int32", "uint32"])
+    g.raw("BitCast", [g.tensor([n], bits if kind == "int32" else [b & 0xffffffff for b in bits], kind)], [f], {"to": 1})
+    return g.node("Add", [v, f], v.dims, v.low - 1, v.high + 1)
+
+
+# ---- losses ----
+
+def loss(name):
+    @operator(name, 12, weight=0.25)
+    def build(g):
+        v = g.tame(g.pick(ranks=(2, 3, 4), fits=lambda v: v.dims[1] > 1))
+        if v is None:
+            return None
+        r, classes = g.r, v.dims[1]
+        dims = [v.dims[0]] + v.dims[2:]
+        reduction = r.choice([None, "none", "sum", "mean"])
+        a = {} if reduction is None else {"reduction": reduction}
+        labels = [r.randrange(classes) for _ in range(count(dims))]
+        if g.maybe(0.3):
+            a["ignore_index"] = r.choice([-1, 0, classes - 1])
+            if a["ignore_index"] < 0 and len(labels) > 1:
+                labels[0] = -1
+            elif len(set(labels)) == 1:
+                labels[0] = (a["ignore_index"] + 1) % classes
+            if all(k == a["ignore_index"] for k in labels):
+                return None
+        inputs = [v, g.tensor(dims, labels, r.choice(["int64", "int32"]))]
+        if g.maybe(0.4):
+            inputs.append(g.uniform([classes], 0.2, 2.0))
+        shape = dims if reduction == "none" else []
+        b = 45.0 * (count(dims) if reduction == "sum" else 2)
+        if b > 1000:
+            return None
+        y = g.node(name, inputs, shape, -b, b, None, a)
+        if name == "SoftmaxCrossEntropyLoss" and g.maybe(0.3):
+            g.nodes[-1][2].append(g.fresh())
+            g.values.append(Value(g.nodes[-1][2][1], v.dims, -40.0, 0.0))
+        return y
+
+
+loss("NegativeLogLikelihoodLoss")
+loss("SoftmaxCrossEntropyLoss")
+
+
+# ---- constants of few bits ----
+
+@operator("DequantizeLinear", 10, weight=0.5)
+def weights_of_few_bits(g):
+    """A dequantised constant as the weights of a product, or added."""
+    r = g.r
+    v = g.tame(g.pick(ranks=(2, 3, 4), fits=lambda v: v.dims[-1] <= 32))
+    if v is None:
+        return None
+    k, n = v.dims[-1], r.choice([1, 3, 4, 8])
+    kinds = ["uint8", "int8"] + (["uint4", "int4"] if g.opset >= 21 else []) + (["int16", "uint16"] if g.opset >= 21 else [])
+    kind = r.choice(kinds)
+    low, high = {"uint8": (0, 255), "int8": (-128, 127), "uint4": (0, 15), "int4": (-8, 7), "int16": (-3000, 3000), "uint16": (0, 6000)}[kind]
+    q = g.tensor([k, n], {"seed": g.seed(), "low": low, "high": high}, kind)
+    middle = (low + high) // 2
+    size = 1.5 / ((high - low) / 2 * k ** 0.5)
+    a, f = {}, g.fresh("f")
+    form = r.random()
+    if form < 0.35:
+        shape = r.choice([[], [1]]) if g.opset < 13 else []
+    elif g.opset >= 13 and form < 0.75:
+        axis = r.choice([0, 1])
+        shape = [[k, n][axis]]
+        if axis != 1 or g.maybe():
+            a["axis"] = axis - 2 if g.maybe(0.3) else axis
+    elif g.opset >= 21:
+        block = r.choice([b for b in (1, 2, 3, 4, 8) if b <= k])
+        a = {"axis": 0, "block_size": block}
+        shape = [-(-k // block), n]
+        if k % block:
+            return None
+    else:
+        shape = []
+    inputs = [q, g.uniform(shape, size * 0.3, size) if shape else g.number(round(size, 5))]
+    if g.maybe(0.7):
+        inputs.append(g.tensor(shape, {"seed": g.seed(), "low": max(low, middle - 3), "high": min(high, middle + 3)} if shape else [middle], kind))
+        b = v.bound * size * (high - low) / 2 * k + 8
+    elif low == 0:
+        b = v.bound * size * high * k
+    else:
+        b = v.bound * size * -low * k
+    g.raw("DequantizeLinear", inputs, [f], a)
+    return g.node("MatMul", [v, f], v.dims[:-1] + [n], -b, b)
+
+
+@operator("DynamicQuantizeLinear", 11, weight=0.15)
+def dynamic(g):
+    """Of a constant; what it gives is dequantised again."""
+    v = g.pick(fits=lambda v: v.rank and v.dims[-1] > 1)
+    if v is None:
+        return None
+    n = v.dims[-1]
+    names = [g.fresh("f") for _ in range(4)]
+    g.raw("DynamicQuantizeLinear", [g.uniform([n], -1.5, 2.0)], names[:3])
+    g.raw("DequantizeLinear", names[:3], [names[3]])
+    return g.node("Add", [v, names[3]], broadcast(v.dims, [n]), v.low - 2, v.high + 2)
+
+
+@operator("MelWeightMatrix", 17, weight=0.1)
+def mel(g):
+    r = g.r
+    v = g.tame(g.pick(ranks=(2, 3), fits=lambda v: v.dims[-1] in (5, 9)))
+    if v is None:
+        return None
+    bins, spectrum = 4, v.dims[-1]
+    f = g.fresh("f")
+    g.raw("MelWeightMatrix", [g.tensor([], [bins], "int64"), g.tensor([], [2 * (spectrum - 1)], "int64"), g.tensor([], [8000], "int64"),
+                              g.number(r.choice([0.0, 100.0])), g.number(r.choice([3000.0, 4000.0]))], [f])
+    return g.node("MatMul", [v, f], v.dims[:-1] + [bins], -v.bound * 9, v.bound * 9)
