@@ -240,6 +240,22 @@ def lp_pool_same(x, y_dims, a, negative):
     return found
 
 
+def max_pool(x, y_dims, a):
+    """The maxima, of explicit pads; -inf where a window has no element."""
+    dims, data = x
+    kernel, nd = a["kernel_shape"], len(a["kernel_shape"])
+    stride, dilation, begin = a.get("strides", [1] * nd), a.get("dilations", [1] * nd), a.get("pads", [0] * 2 * nd)[:nd]
+    step, found = strides(dims), []
+    for at in positions(y_dims):
+        most = -math.inf
+        for tap in positions(kernel):
+            q = [o * s + t * d - b for o, s, t, d, b in zip(at[2:], stride, tap, dilation, begin)]
+            if all(0 <= v < n for v, n in zip(q, dims[2:])):
+                most = max(most, data[sum(i * s for i, s in zip(list(at[:2]) + q, step))])
+        found.append(most)
+    return found
+
+
 def groups(dims, axes):
     """Lists of element numbers that are normalised together, one a list."""
     step, kept = strides(dims), [i for i in range(len(dims)) if i not in axes]

@@ -200,6 +200,33 @@ def _log_softmax(n):
     return None
 
 
+def _elementwise(function, bound, why):
+    """bound(x, y): how far float32 may be from y = function(x), by the magnitudes of what cancels."""
+    def rule(n):
+        x, y = n.x[1], n.y[1]
+        expected, differs = [function(v) for v in x], False
+        for v, have, want in zip(x, y, expected):
+            if not abs(have - want) <= bound(v, want):
+                return None
+            differs = differs or abs(have - want) > CLOSE * abs(want)
+        own = n.own()
+        if differs and own and all(abs(have - want) <= CLOSE * abs(want) for have, want in zip(own[0][2], expected)):
+            return "%s: %s" % (n.op, why)
+        return None
+    return rule
+
+
+def _max_pool(n):
+    """A window that lies in the padding with all its taps."""
+    own = n.own()
+    if own is None or n.a.get("auto_pad", "NOTSET") not in ("NOTSET", ""):
+        return None
+    sets = definitions.max_pool(n.x, own[0][1], n.a)
+    if n.y[0] == own[0][1] and own[0][2] == sets and n.y[1] == [v if v > -math.inf else -3.4028234663852886e38 for v in sets]:
+        return "MaxPool of a window without elements: the lowest float32 (the maximum of nothing is -inf)"
+    return None
+
+
 def _attention(n):
     if not n.a.get("is_causal") or not n.operand(4):
         return None
@@ -209,7 +236,10 @@ def _attention(n):
     return None
 
 
-RUNTIME = {"Attention": _attention, "Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _lp_pool,
+RUNTIME = {"Attention": _attention, "MaxPool": _max_pool,
+           "Sigmoid": _elementwise(lambda x: 1 / (1 + math.exp(-x)) if x > -700 else 0.0, lambda x, y: 2 * ULP,
+                                   "1/2 and what is added to it in float32 lose what is left of a small result"),
+           "Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _lp_pool,
            "MeanVarianceNormalization": _mean_variance, "InstanceNormalization": _instance, "LogSoftmax": _log_softmax}
 
 

@@ -121,6 +121,18 @@ static int differing_axis(const struct trace *t)
     return axes - 1;
 }
 
+/* Whether what was found are the elements of one cell along axis. */
+static bool found_along(const struct trace *t, int axis)
+{
+    if (t->found_count == 1)
+        return t->root->shape.dim[axis] == 1;
+    for (int i = 1; i < t->found_count; i++)
+        for (int a = 0; a < t->root->shape.axes; a++)
+            if (a != axis && t->found[i][a] != t->found[0][a])
+                return false;
+    return true;
+}
+
 bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
                   struct lanes *lanes)
 {
@@ -129,7 +141,8 @@ bool region_lanes(struct kernel *k, const struct step *step, const struct lanes 
 
     if (!trace_value(&t, step->value, e) || !t.found_count)
         return false;
-    if (shape_equal(&t.root->shape, &step->value->shape) && found_among(&t, e)) {
+    if (shape_equal(&t.root->shape, &step->value->shape) && found_among(&t, e) &&
+        (axis < 0 || found_along(&t, axis))) {
         *lanes = *e;
         return true;
     }
