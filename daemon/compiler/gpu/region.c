@@ -121,16 +121,17 @@ static int differing_axis(const struct trace *t)
     return axes - 1;
 }
 
-/* Whether what was found are the elements of one cell along axis. */
+/* Whether a root that computes its elements in fours along axis computes what was found at once: a
+ * single element along it lies in any cell. */
 static bool found_along(const struct trace *t, int axis)
 {
-    if (t->found_count == 1)
-        return t->root->shape.dim[axis] == 1;
+    if (t->root->shape.dim[axis] == 1)
+        return true;
     for (int i = 1; i < t->found_count; i++)
         for (int a = 0; a < t->root->shape.axes; a++)
             if (a != axis && t->found[i][a] != t->found[0][a])
                 return false;
-    return true;
+    return t->found_count > 1;
 }
 
 bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
