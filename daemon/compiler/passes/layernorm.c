@@ -1,175 +1,323 @@
 /*
- * Normalisations that exporters write out: from the division back to what is normalised.
+ * Normalisations that exporters write out: from the last operation back to what is normalised.
  *
- *     m = ReduceMean(x), d = x - m, v = ReduceMean(d * d or Pow(d, 2)), y = d / Sqrt(v + epsilon)
- * [* scale] [+ bias] v = ReduceMean(x * x or Pow(x, 2)), y = x / Sqrt(v + epsilon) [* scale] (x may
- * come in by a product with the reciprocal, or with Pow(v + epsilon, -0.5), as well)
+ *     m = mean(x), d = x - m, v = mean(d * d), y = d / Sqrt(v + epsilon)
+ *     the same with v = mean(x * x) - m * m
+ *     v = mean(x * x), y = x / Sqrt(v + epsilon)                         (without a mean)
  *
- * become LayerNormalization and RMSNormalization, which compute the same in 32 bits and in fewer
- * steps. Both reductions keep their dims and run over the same last axes. Nothing in between may be
- * an output or be read elsewhere.
+ * The means are ReduceMean, GlobalAveragePool, or sums times 1 / count; their dims are kept, by
+ * themselves or by an Unsqueeze or Reshape. The root may be a power, and come in by a product with
+ * the reciprocal; a scale may be in that product before d is, and the product may be spread out, as
+ * TensorFlow does:
+ *
+ *     i = scale / Sqrt(v + epsilon), y = x * i + (bias - m * i)
+ *
+ * They become LayerNormalization, InstanceNormalization and RMSNormalization, which compute the
+ * same in 32 bits and in fewer steps; where other axes than the last are normalised, these change
+ * places before and after. Nothing in between may be an output or be read elsewhere.
  */
 #include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/passes/parts.h"
 #include "daemon/compiler/passes/pass.h"
 #include <math.h>
 #include <string.h>
+
+/* How far a written 1 / count may be from it. */
+static const double COUNT_TOLERANCE = 1e-5;
+
+struct norm {
+    struct parts parts;
+    struct value *x;    /* what is normalised */
+    struct value *mean; /* its mean, dims kept; NULL for RMS */
+    unsigned axes;
+    double epsilon;
+    struct value *scale, *bias; /* that are part of the form; NULL: none */
+};
 
 static bool is(const struct node *n, const char *op)
 {
     return n && !n->removed && !*n->domain && !strcmp(n->op_type, op);
 }
 
-static struct node *made_by(const struct value *v, const char *op)
+/* Whether that times a sum over the axes of x is a mean. */
+static bool is_share(double factor, const struct shape *x, unsigned axes)
 {
-    return v && !v->constant && is(v->producer, op) ? v->producer : NULL;
+    double count = 1;
+
+    for (int a = 0; a < x->axes; a++)
+        count *= axes >> a & 1 ? (double)x->dim[a] : 1;
+    return fabs(factor * count - 1) < COUNT_TOLERANCE;
 }
 
-/* The single number of a constant, the same in all styles. */
-static bool number_of(const struct node *n, int slot, double *number)
+/* What v sums by op (ReduceSum, ReduceSumSquare), times 1 / count. */
+static struct value *shared_out(struct parts *p, struct value *v, const char *op, unsigned *axes)
 {
-    int count;
-    struct value *v = node_input(n, slot);
-    const float *f = v && v->constant && !v->constant->varies && v->constant->count == 1
-                         ? node_constant_floats(n, slot, &count)
-                         : NULL;
+    const struct parts before = *p;
+    double factor;
+    struct value *x = part_reduced(p, v, op, axes, &factor);
 
-    if (f)
-        *number = (double)f[0];
-    return f != NULL;
-}
-
-/* The operand of a node of two operands whose other one is that number. */
-static struct value *without_number(struct node *n, double *number)
-{
-    if (n && number_of(n, 1, number))
-        return n->inputs[0];
-    if (n && number_of(n, 0, number))
-        return n->inputs[1];
+    if (x && is_share(factor, &x->shape, *axes))
+        return x;
+    *p = before;
     return NULL;
 }
 
-/* First reduced axis of a ReduceMean over all axes from there on, with dims kept; -1 else. */
-static int mean_from(const struct node *n)
+/* What v is the mean of. */
+static struct value *mean_of(struct parts *p, struct value *v, unsigned *axes)
 {
-    const struct shape *s = &n->inputs[0]->shape;
-    int count, first = s->axes;
-    bool reduced[MAX_AXES] = {false};
-    const int64_t *axes = node_constant_ints(n, 1, &count);
+    struct value *x = part_reduced(p, v, "ReduceMean", axes, NULL);
 
-    if (!node_int(n, "keepdims", 1) || !axes || !count)
-        return -1;
-    for (int i = 0; i < count; i++) {
-        int axis = shape_axis(s, axes[i]);
-
-        if (axis < 0)
-            return -1;
-        reduced[axis] = true;
-        first = axis < first ? axis : first;
-    }
-    for (int a = first; a < s->axes; a++)
-        if (!reduced[a])
-            return -1;
-    return first;
+    if (!x)
+        x = part_reduced(p, v, "GlobalAveragePool", axes, NULL);
+    return x ? x : shared_out(p, v, "ReduceSum", axes);
 }
 
-/* What is squared in n: Pow(d, 2) or d * d. */
-static struct value *squared(const struct node *n)
+/* What is squared in v: Pow(d, 2) or d * d. */
+static struct value *squared(struct parts *p, struct value *v)
 {
+    const struct parts before = *p;
+    struct node *n;
     double two;
 
-    if (is(n, "Pow") && number_of(n, 1, &two) && two == 2)
+    if ((n = part(p, v, "Pow")) && operand_number(n, 1, &two) && two == 2)
         return n->inputs[0];
-    if (is(n, "Mul") && n->inputs[0] == n->inputs[1])
+    if ((n = part(p, v, "Mul")) && n->inputs[0] == n->inputs[1])
         return n->inputs[0];
+    *p = before;
     return NULL;
 }
 
-struct norm {
-    struct value *x;                /* what is normalised */
-    struct value *d;                /* what the division divides: x, or x less its mean */
-    struct node *mean, *difference; /* NULL for RMS */
-    struct node *mean_square, *square, *add, *root;
-    int axis;
-    double epsilon;
-};
-
-/* root is Sqrt(ReduceMean(d ^ 2) + epsilon), or Pow(…, -0.5). */
-static bool match_root(struct node *root, struct norm *n)
+/* What v is the mean of the squares of. */
+static struct value *mean_of_squares(struct parts *p, struct value *v, unsigned *axes)
 {
-    n->root = root;
-    n->add = root ? made_by(root->inputs[0], "Add") : NULL;
-    struct value *mean = without_number(n->add, &n->epsilon);
-    n->mean_square = made_by(mean, "ReduceMean");
-    if (!n->mean_square || !n->mean_square->inputs[0]->producer)
-        return false;
-    n->square = n->mean_square->inputs[0]->producer;
-    n->d = squared(n->square);
-    n->axis = mean_from(n->mean_square);
-    if (!n->d || n->axis < 0 || !(n->epsilon > 0))
-        return false;
-    n->x = n->d;
-    n->difference = made_by(n->d, "Sub");
-    n->mean = n->difference ? made_by(n->difference->inputs[1], "ReduceMean") : NULL;
-    if (n->mean && n->mean->inputs[0] == n->difference->inputs[0] && mean_from(n->mean) == n->axis)
-        n->x = n->difference->inputs[0];
-    else
-        n->mean = n->difference = NULL;
-    return true;
+    const struct parts before = *p;
+    struct value *d = mean_of(p, v, axes);
+
+    if (d && (d = squared(p, d)))
+        return d;
+    *p = before;
+    return shared_out(p, v, "ReduceSumSquare", axes);
 }
 
-/* The node that divides by the root, beginning from n, if n is one. */
-static bool match(struct node *n, struct norm *m)
+/* v is x less its mean, over those axes. */
+static bool is_centered(struct norm *m, struct value *v)
 {
+    const struct parts before = m->parts;
+    struct node *n = part(&m->parts, v, "Sub");
+    unsigned axes = 0;
+
+    if (n && n->inputs[0] == m->x &&
+        (n->inputs[1] == m->mean ||
+         (mean_of(&m->parts, n->inputs[1], &axes) == m->x && axes == m->axes)))
+        return true;
+    m->parts = before;
+    return false;
+}
+
+/* v is a variance, or a mean of squares. */
+static bool match_variance(struct norm *m, struct value *v)
+{
+    struct value *d = mean_of_squares(&m->parts, v, &m->axes);
+    struct node *n;
+    unsigned axes = 0;
+    double zero;
+
+    if (d) {
+        const struct parts squares = m->parts;
+
+        n = part(&m->parts, d, "Sub");
+        m->x = n ? n->inputs[0] : NULL;
+        m->mean = n ? n->inputs[1] : NULL;
+        if (!n || !shape_equal(&m->x->shape, &d->shape) ||
+            mean_of(&m->parts, m->mean, &axes) != m->x || axes != m->axes) {
+            m->parts = squares;
+            m->x = d;
+            m->mean = NULL;
+        }
+        return true;
+    }
+    /* Below 0 it can only be by rounding. */
+    if ((n = part(&m->parts, v, "Max")) && n->input_count == 2) {
+        v = operand_beside_number(n, &zero);
+        if (!v || zero != 0)
+            return false;
+    } else if ((n = part(&m->parts, v, "Relu"))) {
+        v = n->inputs[0];
+    }
+    if (!(n = part(&m->parts, v, "Sub")))
+        return false;
+    m->x = mean_of_squares(&m->parts, n->inputs[0], &m->axes);
+    m->mean = m->x ? squared(&m->parts, n->inputs[1]) : NULL;
+    return m->mean && mean_of(&m->parts, m->mean, &axes) == m->x && axes == m->axes;
+}
+
+static bool match_sum(struct norm *m, struct value *v)
+{
+    struct node *add = part(&m->parts, v, "Add");
+
+    v = operand_beside_number(add, &m->epsilon);
+    return v && m->epsilon > 0 && match_variance(m, v);
+}
+
+/* v is Sqrt(variance + epsilon). */
+static bool match_root(struct norm *m, struct value *v)
+{
+    struct node *n;
+    double power;
+
+    if ((n = part(&m->parts, v, "Sqrt")))
+        return match_sum(m, n->inputs[0]);
+    return (n = part(&m->parts, v, "Pow")) && operand_number(n, 1, &power) && power == 0.5 &&
+           match_sum(m, n->inputs[0]);
+}
+
+/* v is one divided by the root. */
+static bool match_reciprocal(struct norm *m, struct value *v)
+{
+    struct node *n;
     double number;
-    struct node *r;
 
     memset(m, 0, sizeof *m);
-    if (is(n, "Div") && (r = made_by(n->inputs[1], "Sqrt")) && match_root(r, m))
-        return n->inputs[0] == m->d;
-    if (!is(n, "Mul"))
-        return false;
-    for (int side = 0; side < 2; side++) {
-        struct value *factor = n->inputs[side];
-        bool found = false;
+    if ((n = part(&m->parts, v, "Reciprocal")))
+        return match_root(m, n->inputs[0]);
+    if ((n = part(&m->parts, v, "Div"))) {
+        if (!operand_number(n, 0, &number) || number != 1)
+            m->scale = n->inputs[0];
+        return match_root(m, n->inputs[1]);
+    }
+    return (n = part(&m->parts, v, "Pow")) && operand_number(n, 1, &number) && number == -0.5 &&
+           match_sum(m, n->inputs[0]);
+}
 
-        if ((r = made_by(factor, "Reciprocal")))
-            found = match_root(made_by(r->inputs[0], "Sqrt"), m);
-        else if ((r = made_by(factor, "Div")) && number_of(r, 0, &number) && number == 1)
-            found = match_root(made_by(r->inputs[1], "Sqrt"), m);
-        else if ((r = made_by(factor, "Pow")) && number_of(r, 1, &number) && number == -0.5)
-            found = match_root(r, m);
-        if (found && n->inputs[1 - side] == m->d)
+/* The same, or times a scale. */
+static bool match_inverse(struct norm *m, struct value *v)
+{
+    struct node *n = is(v->producer, "Mul") && !v->constant ? v->producer : NULL;
+
+    if (match_reciprocal(m, v))
+        return true;
+    for (int side = 0; n && side < 2; side++)
+        if (match_reciprocal(m, n->inputs[side]) && !m->scale) {
+            m->scale = n->inputs[1 - side];
+            return part(&m->parts, v, "Mul") != NULL;
+        }
+    return false;
+}
+
+/* d: x less its mean, or x itself for RMS. */
+static bool is_numerator(struct norm *m, struct value *d)
+{
+    return m->mean ? is_centered(m, d) : d == m->x;
+}
+
+static bool match_product(struct norm *m, struct node *n)
+{
+    for (int side = 0; side < 2; side++)
+        if (match_inverse(m, n->inputs[side]) && is_numerator(m, n->inputs[1 - side]))
+            return true;
+    return false;
+}
+
+static bool is_product(struct parts *p, struct value *v, const struct value *a,
+                       const struct value *b)
+{
+    struct node *n = part(p, v, "Mul");
+
+    return n &&
+           ((n->inputs[0] == a && n->inputs[1] == b) || (n->inputs[1] == a && n->inputs[0] == b));
+}
+
+/* n is x * i + (bias - mean * i), or x * i - mean * i. */
+static bool match_spread(struct norm *m, struct node *n)
+{
+    bool difference = is(n, "Sub");
+
+    for (int k = 0; k < (difference ? 2 : 4); k++) {
+        struct value *scaled = n->inputs[k >> 1], *rest = n->inputs[1 - (k >> 1)], *inverse;
+        struct node *product = is(scaled->producer, "Mul") ? scaled->producer : NULL, *r;
+
+        if (!product || scaled->constant || !match_inverse(m, inverse = product->inputs[k & 1]) ||
+            !m->mean || product->inputs[1 - (k & 1)] != m->x || !part(&m->parts, scaled, "Mul"))
+            continue;
+        if (!difference && (r = part(&m->parts, rest, "Sub"))) {
+            m->bias = r->inputs[0];
+            rest = r->inputs[1];
+        } else if (!difference && (r = part(&m->parts, rest, "Neg"))) {
+            rest = r->inputs[0];
+        } else if (!difference) {
+            continue;
+        }
+        if (is_product(&m->parts, rest, m->mean, inverse))
             return true;
     }
     return false;
 }
 
-static bool read_only_by(const struct value *v, const struct node *a, const struct node *b)
+/* Whether n is the last operation of a normalisation, without what follows of scale and bias. */
+static bool match(struct node *n, struct norm *m)
 {
-    if (v->output_count)
+    memset(m, 0, sizeof *m);
+    if (is(n, "Div"))
+        return match_root(m, n->inputs[1]) && is_numerator(m, n->inputs[0]);
+    if (is(n, "Mul"))
+        return match_product(m, n);
+    return (is(n, "Add") || is(n, "Sub")) && match_spread(m, n);
+}
+
+/* Where in *order the axes stand that are normalised: all others first, each group in its order.
+ * The first of them. */
+static int order_of(const struct norm *m, int64_t *order)
+{
+    int count = 0, first;
+
+    for (int a = 0; a < m->x->shape.axes; a++)
+        if (!(m->axes >> a & 1))
+            order[count++] = a;
+    first = count;
+    for (int a = 0; a < m->x->shape.axes; a++)
+        if (m->axes >> a & 1)
+            order[count++] = a;
+    return first;
+}
+
+static struct value *ordered(struct node *like, struct value *x, const int64_t *order)
+{
+    struct graph *g = like->graph;
+    struct node *n;
+    int moved = 0;
+
+    for (int a = 0; a < x->shape.axes; a++)
+        moved |= order[a] != a;
+    if (!moved)
+        return x;
+    n = graph_node_like(g, operator_get(g->context, "Transpose"), like, &x, 1, 1);
+    node_set_ints(n, "perm", x->shape.axes, order);
+    infer_node(n);
+    return n->outputs[0];
+}
+
+static struct value *filled(struct graph *g, int count, const int64_t *dims, float number)
+{
+    struct shape s = shape_of(count, dims);
+    float *f = NEW_ARRAY(&g->context->arena, shape_count(&s), float);
+
+    for (int64_t i = 0; i < shape_count(&s); i++)
+        f[i] = number;
+    return graph_constant_floats(g, "", &s, f);
+}
+
+/* Whether v is a constant with exactly the shape of what is normalised together. */
+static bool is_parameter(const struct value *v, const struct shape *x, int axis)
+{
+    if (!v || !v->constant || v->type != TYPE_FLOAT32 || v->shape.axes != x->axes - axis)
         return false;
-    for (int i = 0; i < v->reader_count; i++)
-        if (v->readers[i] != a && v->readers[i] != b && !v->readers[i]->removed)
+    for (int a = 0; a < v->shape.axes; a++)
+        if (v->shape.dim[a] != x->dim[axis + a])
             return false;
     return true;
 }
 
-/* Nothing that goes away is read elsewhere. */
-static bool inside_only(const struct norm *m, const struct node *last)
-{
-    const struct value *root = m->root->outputs[0];
-
-    if (m->difference && (!read_only_by(m->difference->outputs[0], m->square, last) ||
-                          !read_only_by(m->mean->outputs[0], m->difference, NULL)))
-        return false;
-    return read_only_by(m->square->outputs[0], m->mean_square, NULL) &&
-           read_only_by(m->mean_square->outputs[0], m->add, NULL) &&
-           read_only_by(m->add->outputs[0], m->root, NULL) && !root->output_count &&
-           root->reader_count == 1;
-}
-
-/* The constant that n (the only reader of v) combines with v, where it has exactly the normalised
- * shape. */
+/* The constant that the only reader of v combines with it by op, if it is a parameter. */
 static struct value *parameter(const struct value *v, const char *op, int axis,
                                struct node **reader)
 {
@@ -179,55 +327,88 @@ static struct value *parameter(const struct value *v, const char *op, int axis,
     *reader = n;
     if (!is(n, op) || n->inputs[0] == n->inputs[1])
         return NULL;
-    other = n->inputs[0] == v ? n->inputs[1] : n->inputs[0];
-    if (!other->constant || other->type != TYPE_FLOAT32 ||
-        other->shape.axes != v->shape.axes - axis)
-        return NULL;
-    for (int a = 0; a < other->shape.axes; a++)
-        if (other->shape.dim[a] != v->shape.dim[axis + a])
-            return NULL;
-    return other;
+    other = n->inputs[n->inputs[0] == v];
+    return is_parameter(other, &v->shape, axis) ? other : NULL;
 }
 
-static struct value *ones(struct graph *g, const struct shape *x, int axis)
+static struct value *then(struct node *like, const char *op, struct value *y, struct value *with)
 {
-    struct shape s = shape_of(x->axes - axis, x->dim + axis);
-    float *f = NEW_ARRAY(&g->context->arena, shape_count(&s), float);
+    struct value *inputs[] = {y, with};
+    struct node *n;
 
-    for (int64_t i = 0; i < shape_count(&s); i++)
-        f[i] = 1;
-    return graph_constant_floats(g, "", &s, f);
+    if (!with)
+        return y;
+    n = graph_node_like(like->graph, operator_get(like->graph->context, op), like, inputs, 2, 1);
+    infer_node(n);
+    return n->outputs[0];
+}
+
+/* As one operator. *last: what it stands for ends in, with scale and bias where they suit it. */
+static struct value *made_of(struct norm *m, struct node *n, struct node **last)
+{
+    struct graph *g = n->graph;
+    int64_t order[MAX_AXES], back[MAX_AXES];
+    int first = order_of(m, order), axes = m->x->shape.axes;
+    struct value *x = ordered(n, m->x, order), *inputs[3] = {x}, *found;
+    const struct shape *s = &x->shape;
+    bool channels = m->mean && first == 2 && axes > 3, inner = first + 1 == axes || !channels;
+    struct node *made, *reader;
+
+    *last = n;
+    for (int a = 0; a < axes; a++)
+        back[order[a]] = a;
+    if (x == m->x && inner && !m->bias) {
+        /* Only what reads the result itself can be its scale, where the form has none. */
+        if (is_parameter(m->scale, s, first)) {
+            inputs[1] = m->scale;
+            m->scale = NULL;
+        } else if (!m->scale && (found = parameter(n->outputs[0], "Mul", first, &reader))) {
+            inputs[1] = found;
+            *last = reader;
+        }
+        if (m->mean && !m->scale &&
+            (found = parameter((*last)->outputs[0], "Add", first, &reader))) {
+            inputs[2] = found;
+            *last = reader;
+        }
+    } else if (x == m->x && inner && is_parameter(m->bias, s, first) &&
+               (!m->scale || is_parameter(m->scale, s, first))) {
+        inputs[1] = m->scale;
+        inputs[2] = m->bias;
+        m->scale = m->bias = NULL;
+    }
+    if (!inputs[1])
+        inputs[1] = channels && !inner ? filled(g, 1, s->dim + 1, 1)
+                                       : filled(g, axes - first, s->dim + first, 1);
+    if (!inner)
+        inputs[2] = filled(g, 1, s->dim + 1, 0);
+    made = graph_node_like(g,
+                           operator_get(g->context, !m->mean ? "RMSNormalization"
+                                                    : inner  ? "LayerNormalization"
+                                                             : "InstanceNormalization"),
+                           n, inputs, inputs[2] ? 3 : 2, 1);
+    if (inner)
+        node_set_int(made, "axis", first);
+    node_set_float(made, "epsilon", (float)m->epsilon);
+    infer_node(made);
+    x = ordered(n, made->outputs[0], back);
+    return then(n, "Add", then(n, "Mul", x, m->scale), m->bias);
 }
 
 static bool fuse(struct node *n)
 {
-    struct graph *g = n->graph;
     struct norm m;
-    struct node *last = n, *reader, *made;
-    struct value *inputs[3] = {0}, *found;
+    struct node *last;
+    struct value *made;
 
-    if (!n->outputs[0] || n->outputs[0]->constant || !match(n, &m) || !shape_known(&m.x->shape) ||
-        m.x->type != TYPE_FLOAT32 || !inside_only(&m, n))
+    if (!n->outputs[0] || n->outputs[0]->constant || n->outputs[0]->type != TYPE_FLOAT32 ||
+        !match(n, &m) || !shape_known(&m.x->shape) || !shape_known(&n->outputs[0]->shape) ||
+        m.x->constant || !shape_count(&m.x->shape) || axes_may_mix(n->graph, &m.x->shape, m.axes) ||
+        !parts_hold(&m.parts, n))
         return false;
-    inputs[0] = m.x;
-    if ((found = parameter(last->outputs[0], "Mul", m.axis, &reader))) {
-        inputs[1] = found;
-        last = reader;
-    }
-    if (m.mean && (found = parameter(last->outputs[0], "Add", m.axis, &reader))) {
-        inputs[2] = found;
-        last = reader;
-    }
-    if (!inputs[1])
-        inputs[1] = ones(g, &m.x->shape, m.axis);
-    made = graph_node_like(
-        g, operator_get(g->context, m.mean ? "LayerNormalization" : "RMSNormalization"), n, inputs,
-        inputs[2] ? 3 : 2, 1);
-    node_set_int(made, "axis", m.axis);
-    node_set_float(made, "epsilon", (float)m.epsilon);
-    infer_node(made);
+    made = made_of(&m, n, &last);
     /* The parts have no readers left but each other; the dead pass takes them. */
-    value_replace(g, last->outputs[0], made->outputs[0]);
+    value_replace(n->graph, last->outputs[0], made);
     return true;
 }
 

@@ -578,6 +578,261 @@ static void test_layernorm_other_axes(void **state)
     END_JOB(j);
 }
 
+/* ---- other ways to write the same ---- */
+
+/* One way to write a mean along the last axis of [2, 3, 8]. */
+enum mean_form {
+    MEAN_KEPT,
+    MEAN_UNSQUEEZED,
+    MEAN_RESHAPED,
+    MEAN_SUM_TIMES,
+    MEAN_SUM_OVER,
+    MEAN_FORMS
+};
+
+static struct value *mean_by(struct graph *g, struct value *x, enum mean_form form)
+{
+    struct value *y;
+
+    if (form == MEAN_SUM_TIMES || form == MEAN_SUM_OVER) {
+        y = NODE(g, "ReduceSum", "sum", x, INTS(g, -1));
+        return form == MEAN_SUM_OVER ? NODE(g, "Div", "share", y, FLOATS(g, SCALAR, 8))
+                                     : NODE(g, "Mul", "share", FLOATS(g, SCALAR, 0.125f), y);
+    }
+    y = NODE(g, "ReduceMean", "mean", x, INTS(g, 2));
+    if (form == MEAN_KEPT)
+        return y;
+    node_set_int(y->producer, "keepdims", 0);
+    return form == MEAN_UNSQUEEZED ? NODE(g, "Unsqueeze", "kept", y, INTS(g, 2))
+                                   : NODE(g, "Reshape", "kept", y, INTS(g, 2, 3, 1));
+}
+
+enum variance_form { VARIANCE_DEVIATIONS, VARIANCE_OF_SQUARES, VARIANCE_NOT_NEGATIVE, VARIANCES };
+
+static struct value *variance_by(struct graph *g, struct value *x, struct value *mean,
+                                 enum mean_form form, enum variance_form variance)
+{
+    struct value *v;
+
+    if (variance == VARIANCE_DEVIATIONS) {
+        v = NODE(g, "Sub", "deviation", x, mean);
+        return mean_by(g, NODE(g, "Mul", "square", v, v), form);
+    }
+    v = NODE(g, "Sub", "v", mean_by(g, NODE(g, "Mul", "square", x, x), form),
+             NODE(g, "Mul", "square", mean, mean));
+    return variance == VARIANCE_OF_SQUARES ? v : NODE(g, "Max", "max", FLOATS(g, SCALAR, 0), v);
+}
+
+/* What is done with x, its mean and its variance. */
+enum use_form { USE_DIVIDED, USE_SCALED_INVERSE, USE_SCALE_OVER, USE_SPREAD, USE_POWER, USES };
+
+static struct value *used_by(struct graph *g, struct value *x, struct value *mean,
+                             struct value *variance, enum use_form use)
+{
+    struct value *scale = FLOATS(g, SHAPE(8), 1, 2, 3, 4, 5, 6, 7, 8),
+                 *bias = FLOATS(g, SHAPE(8), 8, 7, 6, 5, 4, 3, 2, 1),
+                 *sum = NODE(g, "Add", "plus", variance, FLOATS(g, SCALAR, 1e-3f)), *root, *y;
+
+    root = use == USE_POWER ? NODE(g, "Pow", "root", sum, FLOATS(g, SCALAR, 0.5f))
+                            : NODE(g, "Sqrt", "root", sum);
+    if (use == USE_SCALE_OVER)
+        root = NODE(g, "Div", "inverse", scale, root);
+    if (use == USE_SCALED_INVERSE || use == USE_SPREAD)
+        root = NODE(g, "Mul", "inverse", NODE(g, "Reciprocal", "reciprocal", root), scale);
+    if (use == USE_SPREAD)
+        return NODE(g, "Add", "y", NODE(g, "Mul", "product", x, root),
+                    NODE(g, "Sub", "rest", bias, NODE(g, "Mul", "moved", mean, root)));
+    y = NODE(g, "Sub", "difference", x, mean);
+    y = use == USE_DIVIDED || use == USE_POWER
+            ? NODE(g, "Mul", "scaled", NODE(g, "Div", "y", y, root), scale)
+            : NODE(g, "Mul", "y", y, root);
+    return NODE(g, "Add", "shifted", y, bias);
+}
+
+/* Each combination is one LayerNormalization with scale and bias, and nothing else. */
+static void normalises(enum mean_form means, enum variance_form variance, enum use_form use)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *mean = mean_by(g, x, means);
+
+    output(g, used_by(g, x, mean, variance_by(g, x, mean, means, variance), use));
+    keeps_result(j, "layernorm", 1);
+    run(j, "dead");
+    assert_int_equal(g->node_count, 1);
+    assert_int_equal(count_op(g, "LayerNormalization"), 1);
+    END_JOB(j);
+}
+
+static void test_layernorm_forms(void **state)
+{
+    (void)state;
+    for (int means = 0; means < MEAN_FORMS; means++)
+        for (int variance = 0; variance < VARIANCES; variance++)
+            for (int use = 0; use < USES; use++)
+                normalises((enum mean_form)means, (enum variance_form)variance, (enum use_form)use);
+}
+
+/* Along the axes of an image: y = (x - mean) / Sqrt(variance + epsilon) * scale. */
+static void normalises_images(struct value *(*axes)(struct graph *g), const char *becomes,
+                              int transposed)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3, 4, 5)), *d, *y;
+
+    d = NODE(g, "Sub", "d", x, NODE(g, "ReduceMean", "mean", x, axes(g)));
+    y = NODE(g, "ReduceMean", "variance", NODE(g, "Pow", "square", d, FLOATS(g, SCALAR, 2)),
+             axes(g));
+    y = NODE(g, "Sqrt", "root", NODE(g, "Add", "plus", y, FLOATS(g, SCALAR, 1e-12f)));
+    y = NODE(g, "Mul", "scaled", NODE(g, "Div", "y", d, y), FLOATS(g, SHAPE(3, 1, 1), 1, 2, 3));
+    output(g, y);
+    keeps_result(j, "layernorm", 1);
+    run(j, "dead");
+    assert_int_equal(count_op(g, becomes), 1);
+    assert_int_equal(count_op(g, "Transpose"), transposed);
+    assert_int_equal(g->node_count, 2 + transposed);
+    END_JOB(j);
+}
+
+static struct value *image_axes(struct graph *g)
+{
+    return INTS(g, 2, -1);
+}
+
+static struct value *channel_axis(struct graph *g)
+{
+    return INTS(g, 1);
+}
+
+static void test_layernorm_images(void **state)
+{
+    (void)state;
+    normalises_images(image_axes, "InstanceNormalization", 0);
+    normalises_images(channel_axis, "LayerNormalization", 2);
+}
+
+/* Not what it looks like: a factor that is not 1 / count, another mean, items that would mix. */
+static void test_layernorm_alike(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *mean, *other, *d, *y[3];
+
+    (void)state;
+    mean = NODE(g, "Mul", "share", NODE(g, "ReduceSum", "sum", x, INTS(g, 2)),
+                FLOATS(g, SCALAR, 0.124f));
+    y[0] = used_by(g, x, mean, variance_by(g, x, mean, MEAN_KEPT, VARIANCE_OF_SQUARES),
+                   USE_SCALED_INVERSE);
+    mean = NODE(g, "ReduceMean", "mean", x, INTS(g, 2));
+    other = NODE(g, "ReduceMean", "other", x, INTS(g, 1));
+    y[1] =
+        used_by(g, x, other, variance_by(g, x, mean, MEAN_KEPT, VARIANCE_DEVIATIONS), USE_SPREAD);
+    mean = NODE(g, "ReduceMean", "items", x, INTS(g, 0));
+    d = NODE(g, "Sub", "d", x, mean);
+    mean = NODE(g, "ReduceMean", "variance", NODE(g, "Mul", "square", d, d), INTS(g, 0));
+    y[2] = NODE(g, "Div", "y", d,
+                NODE(g, "Sqrt", "root", NODE(g, "Add", "plus", mean, FLOATS(g, SCALAR, 1))));
+    outputs(g, 3, y);
+    keeps_result(j, "layernorm", 0);
+    END_JOB(j);
+}
+
+/* ---- softmax ---- */
+
+enum softmax_form { SOFTMAX_OVER, SOFTMAX_TIMES, SOFTMAX_ONE_OVER, SOFTMAX_LOG, SOFTMAX_FORMS };
+
+/* Of x [2, 3, 8] along an axis. greatest: what is subtracted first; NULL: nothing. */
+static struct value *softmax_by(struct graph *g, struct value *x, struct value *greatest, int axis,
+                                enum softmax_form form)
+{
+    struct value *t = greatest ? NODE(g, "Sub", "t", x, greatest) : x, *e = NODE(g, "Exp", "e", t),
+                 *sum = NODE(g, "ReduceSum", "sum", e, INTS(g, axis));
+
+    switch (form) {
+    case SOFTMAX_LOG:
+        return NODE(g, "Sub", "y", t, NODE(g, "Log", "log", sum));
+    case SOFTMAX_TIMES:
+        return NODE(g, "Mul", "y", e, NODE(g, "Reciprocal", "inverse", sum));
+    case SOFTMAX_ONE_OVER:
+        return NODE(g, "Mul", "y", NODE(g, "Div", "inverse", FLOATS(g, SCALAR, 1), sum), e);
+    default:
+        return NODE(g, "Div", "y", e, sum);
+    }
+}
+
+enum shift { SHIFT_NONE, SHIFT_LINE, SHIFT_ALL, SHIFTS };
+
+static void is_softmax(enum softmax_form form, enum shift shift, int axis)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *greatest = NULL;
+
+    if (shift == SHIFT_LINE)
+        greatest = NODE(g, "ReduceMax", "line", x, INTS(g, axis));
+    else if (shift == SHIFT_ALL)
+        greatest = NODE(g, "ReduceMax", "all", x, INTS(g, 0, 1, 2));
+    output(g, softmax_by(g, x, greatest, axis, form));
+    keeps_result(j, "softmax", 1);
+    run(j, "dead");
+    assert_int_equal(g->node_count, 1);
+    assert_int_equal(count_op(g, form == SOFTMAX_LOG ? "LogSoftmax" : "Softmax"), 1);
+    assert_int_equal(node_int(g->nodes[0], "axis", -9), axis);
+    END_JOB(j);
+}
+
+static void test_softmax(void **state)
+{
+    (void)state;
+    for (int form = 0; form < SOFTMAX_FORMS; form++)
+        for (int shift = 0; shift < SHIFTS; shift++)
+            for (int axis = 1; axis < 3; axis++)
+                is_softmax((enum softmax_form)form, (enum shift)shift, axis);
+}
+
+static void test_softmax_logarithms(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *y[2];
+
+    (void)state;
+    y[0] = NODE(g, "Log", "y", NODE(g, "Softmax", "softmax", x));
+    y[1] = NODE(g, "Sub", "z", x, NODE(g, "ReduceLogSumExp", "sum", x, INTS(g, -1)));
+    outputs(g, 2, y);
+    keeps_result(j, "softmax", 2);
+    run(j, "dead");
+    assert_int_equal(g->node_count, 2);
+    assert_int_equal(count_op(g, "LogSoftmax"), 2);
+    END_JOB(j);
+}
+
+/* A sum over other axes, exponentials that are read elsewhere, a sum without its dims, and axis 0
+ * of a batch. */
+static void test_softmax_alike(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(3, 3, 3)), *y[5], *e, *sum;
+
+    (void)state;
+    e = NODE(g, "Exp", "e", x);
+    y[0] = NODE(g, "Div", "two axes", e, NODE(g, "ReduceSum", "sum", e, INTS(g, 0, 2)));
+    e = NODE(g, "Exp", "e", x);
+    y[1] = NODE(g, "Div", "read", e, NODE(g, "ReduceSum", "sum", e, INTS(g, 2)));
+    y[2] = e;
+    e = NODE(g, "Exp", "e", x);
+    sum = NODE(g, "ReduceSum", "sum", e, INTS(g, 2));
+    node_set_int(sum->producer, "keepdims", 0);
+    y[3] = NODE(g, "Div", "other", e, sum);
+    e = NODE(g, "Exp", "e", x);
+    y[4] = NODE(g, "Div", "items", e, NODE(g, "ReduceSum", "sum", e, INTS(g, 0)));
+    outputs(g, 5, y);
+    keeps_result(j, "softmax", 0);
+    END_JOB(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -602,6 +857,12 @@ int main(void)
         cmocka_unit_test(test_layernorm_axes),
         cmocka_unit_test(test_layernorm_refused),
         cmocka_unit_test(test_layernorm_other_axes),
+        cmocka_unit_test(test_layernorm_forms),
+        cmocka_unit_test(test_layernorm_images),
+        cmocka_unit_test(test_layernorm_alike),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_softmax_logarithms),
+        cmocka_unit_test(test_softmax_alike),
         cmocka_unit_test(test_all),
     };
 
