@@ -66,7 +66,7 @@ bool stamp_model(struct strbuf *text, const char *file, const char *path, char *
     context_init(&job->context, NULL);
     if (setjmp(job->context.escape) == 0) {
         read_model(job, file);
-    } else if (job->context.reason != ESCAPE_BUG) {
+    } else if (job->context.reason != ESCAPE_BUG && job->context.reason != ESCAPE_REFUSED) {
         snprintf(why, size, "%s", job->context.why);
         good = false;
     }

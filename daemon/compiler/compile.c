@@ -135,6 +135,7 @@ static void compile_model(struct compile *job, struct compiled_model *m, int num
     struct context *c = &job->c;
     struct graph *g;
 
+    job->current = m;
     c->diagnostics = (struct diagnostics){0};
     model_load_as(c, job->files, job->o.models[number], job->o.names[number], &m->file);
     g = m->file.graph;
@@ -293,6 +294,7 @@ static struct plan *compile_joined(struct compile *job)
     struct graph *g;
     struct plan *plan;
 
+    job->current = &job->models[0];
     if (!load_again(job) || !match_models(job, pairs))
         return NULL;
     g = job->joined[0].graph;
@@ -325,6 +327,13 @@ static void report_differing(struct compile *job)
              file_name(job->o.models[0]));
     diagnostics_sort(&job->c.diagnostics);
     m->diagnostics = job->c.diagnostics;
+}
+
+/* The job was left because of something that was reported. */
+static void keep_reported(struct compile *job)
+{
+    diagnostics_sort(&job->c.diagnostics);
+    job->current->diagnostics = job->c.diagnostics;
 }
 
 static void compile_all(struct compile *job)
@@ -372,6 +381,10 @@ enum compile_status compile_run(struct compile *job)
     if (setjmp(job->c.escape)) {
         if (job->c.reason == ESCAPE_STYLES) {
             report_differing(job);
+            return job->status = COMPILE_REFUSED;
+        }
+        if (job->c.reason == ESCAPE_REFUSED) {
+            keep_reported(job);
             return job->status = COMPILE_REFUSED;
         }
         job->status = job->c.reason == ESCAPE_CANCELLED ? COMPILE_CANCELLED : COMPILE_FAILED;
@@ -661,7 +674,8 @@ bool compile_show(struct compile *job, int model, const char **text, size_t *len
 
         if (!m->file.path)
             model_load(&job->c, job->files, job->o.models[model], &m->file);
-        if (m->file.graph && !m->plan)
+        /* Where inference was left, what it had found is what there is. */
+        if (m->file.graph && !m->plan && job->c.reason != ESCAPE_REFUSED)
             infer_graph(m->file.graph);
         m->text = model_text_new(&job->c, m->file.graph);
         job->c.diagnostics = kept;

@@ -28,6 +28,8 @@ enum escape_reason {
     ESCAPE_MEMORY,    /* an allocation failed or passed the job's limit */
     ESCAPE_CANCELLED, /* the cancel flag was seen */
     ESCAPE_SYSTEM,    /* reading or writing failed for a reason that is not the user's */
+    ESCAPE_REFUSED,   /* nothing can stand in for what is wrong with the user's files, which was
+                         reported */
     ESCAPE_BUG,       /* a broken invariant: TUKI0190 */
     ESCAPE_STYLES,    /* a decision needs numbers in which models that are compiled into one differ:
                          c->differing */

@@ -29,6 +29,7 @@ struct compile {
     struct files *files;
     struct compile_cache *cache;
     struct compiled_model *models;
+    struct compiled_model *current; /* the one that diagnostics are about now */
     struct model *joined; /* of several models: each read again, the graphs that became one */
     struct plan
         *plan; /* what is printed; NULL where there is an error, or where all was remembered */

@@ -288,6 +288,29 @@ bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first
     return true;
 }
 
+void tensor_pick(struct context *c, const struct tensor *t, int64_t count, const int64_t *at,
+                 void *out)
+{
+    size_t size = (size_t)type_bits(t->type) / 8;
+    char *to = out;
+
+    t = chosen(c, t);
+    if (!t->data && !t->source && count)
+        BUG(c, "elements of a tensor without elements were read");
+    for (int64_t i = 0, run; i < count; i += run) {
+        size_t from = (size_t)at[i] * size;
+
+        run = 1;
+        while (i + run < count && at[i + run] == at[i] + run)
+            run++;
+        if (t->data)
+            memcpy(to, (const char *)t->data + from, (size_t)run * size);
+        else
+            read_source(c, t, from, to, (size_t)run * size);
+        to += (size_t)run * size;
+    }
+}
+
 /* The tensor that holds the elements of t in some order: what t only moves. */
 static struct tensor *same_elements(struct tensor *t)
 {

@@ -97,6 +97,11 @@ bool tensor_floats_part(struct context *c, const struct tensor *t, int64_t first
                         float *out);
 /* Whether tensor_floats_part() can. */
 bool tensor_has_parts(const struct tensor *t);
+/* Elements at[0 … count - 1] of t, which are of whole bytes, into out, without more memory than
+ * that where t lies in memory or in a file. Not of a tensor that is not evaluated yet:
+ * graph/blocks.h. */
+void tensor_pick(struct context *c, const struct tensor *t, int64_t count, const int64_t *at,
+                 void *out);
 /* Sum of the squares of all elements; remembered. Of a constant that differs between styles the
  * largest of all. */
 double tensor_square_sum(struct context *c, struct tensor *t);

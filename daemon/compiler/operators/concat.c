@@ -109,6 +109,33 @@ static bool concat_evaluate(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
+static bool concat_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *o = &n->outputs[output]->shape;
+    int axis = concat_axis(n);
+    int64_t inner = shape_product(o, axis + 1, o->axes);
+
+    int piece = 0;
+    int64_t before = 0; /* along the axis, in the pieces before */
+
+    for (int64_t i = 0; i < at.count; i++) {
+        int64_t outer = at.at[i] / inner / o->dim[axis];
+        int64_t along = at.at[i] / inner % o->dim[axis];
+
+        /* Neighbours are mostly in one piece. */
+        if (along < before) {
+            piece = 0;
+            before = 0;
+        }
+        while (along - before >= n->inputs[piece]->shape.dim[axis])
+            before += n->inputs[piece++]->shape.dim[axis];
+        slot[i] = piece;
+        from[i] =
+            (outer * n->inputs[piece]->shape.dim[axis] + along - before) * inner + at.at[i] % inner;
+    }
+    return true;
+}
+
 static void concat_range(const struct node *n, int output, const struct range *in,
                          struct range *out)
 {
@@ -119,6 +146,8 @@ static void concat_range(const struct node *n, int output, const struct range *i
 }
 
 const struct operator_functions concat_functions = {.role = ROLE_VIEW,
+                                                    .trace = concat_trace,
+                                                    .parts = -1,
                                                     .view = view_concat,
                                                     .range = concat_range,
                                                     .infer = concat_infer,
@@ -235,7 +264,23 @@ static bool split_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
+static bool split_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int64_t strides[MAX_AXES];
+    int axis = split_axis(n);
+
+    (void)slot;
+    move_strides(s, strides);
+    if (at.count)
+        trace_strides(&n->outputs[output]->shape, strides, split_offset(n, output) * strides[axis],
+                      at, from);
+    return true;
+}
+
 const struct operator_functions split_functions = {.role = ROLE_VIEW,
+                                                   .trace = split_trace,
+                                                   .parts = 1,
                                                    .view = view_split,
                                                    .upgrade = split_upgrade,
                                                    .infer = split_infer,

@@ -113,8 +113,27 @@ static bool constant_of_shape_evaluate(struct node *n, struct tensor *const *in,
     return true;
 }
 
-const struct operator_functions constant_of_shape_functions = {
-    .role = ROLE_NONE, .infer = constant_of_shape_infer, .evaluate = constant_of_shape_evaluate};
+static bool constant_of_shape_make(struct node *n, struct positions at, void *payload)
+{
+    const struct attribute *value = node_find(n, "value");
+    size_t size = (size_t)type_bits(n->outputs[0]->type) / 8;
+    int64_t first = 0;
+
+    if (!value || !value->tensor) {
+        memset(payload, 0, (size_t)at.count * size);
+        return true;
+    }
+    tensor_pick(n->graph->context, value->tensor, 1, &first, payload);
+    for (int64_t i = 1; i < at.count; i++)
+        memcpy((char *)payload + (size_t)i * size, payload, size);
+    return true;
+}
+
+const struct operator_functions constant_of_shape_functions = {.role = ROLE_NONE,
+                                                               .make = constant_of_shape_make,
+                                                               .infer = constant_of_shape_infer,
+                                                               .evaluate =
+                                                                   constant_of_shape_evaluate};
 
 /* ---- Range ---- */
 
@@ -169,6 +188,37 @@ static void range_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
+/* start, start + delta, start + 2 delta … */
+struct progression {
+    enum element_type type;
+    uint64_t start, delta;
+    double real_start, real_delta;
+};
+
+static struct progression progression_of(struct context *c, const struct tensor *start,
+                                         const struct tensor *delta, struct arena *scratch)
+{
+    struct progression p = {.type = start->type};
+
+    if (type_is_integer(p.type)) {
+        p.start = (uint64_t)tensor_integers(c, start, scratch)[0];
+        p.delta = (uint64_t)tensor_integers(c, delta, scratch)[0];
+    } else {
+        p.real_start = tensor_doubles(c, start, scratch)[0];
+        p.real_delta = tensor_doubles(c, delta, scratch)[0];
+    }
+    return p;
+}
+
+/* Element i of payload becomes number k of p. */
+static void progression_set(const struct progression *p, int64_t k, void *payload, int64_t i)
+{
+    if (type_is_integer(p->type))
+        payload_set_integer(payload, p->type, i, (int64_t)(p->start + (uint64_t)k * p->delta));
+    else
+        payload_set(payload, p->type, i, p->real_start + (double)k * p->real_delta);
+}
+
 static bool range_evaluate(struct node *n, struct tensor *const *in, struct tensor **out,
                            struct arena *arena, struct arena *scratch)
 {
@@ -179,23 +229,28 @@ static bool range_evaluate(struct node *n, struct tensor *const *in, struct tens
 
     if (count < 0 || !elements_new(arena, scratch, in[0]->type, &shape, &to))
         return false;
-    if (type_is_integer(in[0]->type)) {
-        uint64_t start = (uint64_t)tensor_integers(c, in[0], scratch)[0];
-        uint64_t delta = (uint64_t)tensor_integers(c, in[2], scratch)[0];
-        for (int64_t i = 0; i < count; i++)
-            payload_set_integer(to.bytes, to.type, i, (int64_t)(start + (uint64_t)i * delta));
-    } else {
-        double start = tensor_doubles(c, in[0], scratch)[0],
-               delta = tensor_doubles(c, in[2], scratch)[0];
-        for (int64_t i = 0; i < count; i++)
-            payload_set(to.bytes, to.type, i, start + (double)i * delta);
-    }
+    struct progression p = progression_of(c, in[0], in[2], scratch);
+    for (int64_t i = 0; i < count; i++)
+        progression_set(&p, i, to.bytes, i);
     out[0] = elements_finish(&to);
     return true;
 }
 
+static bool range_make(struct node *n, struct positions at, void *payload)
+{
+    struct context *c = n->graph->context;
+    struct arena *scratch = arena_child(&c->arena);
+    struct progression p =
+        progression_of(c, n->inputs[0]->constant, n->inputs[2]->constant, scratch);
+
+    for (int64_t i = 0; i < at.count; i++)
+        progression_set(&p, at.at[i], payload, i);
+    arena_free(scratch);
+    return true;
+}
+
 const struct operator_functions range_functions = {
-    .role = ROLE_NONE, .infer = range_infer, .evaluate = range_evaluate};
+    .role = ROLE_NONE, .make = range_make, .infer = range_infer, .evaluate = range_evaluate};
 
 /* ---- EyeLike ---- */
 
@@ -228,5 +283,18 @@ static bool eye_evaluate(struct node *n, struct tensor *const *in, struct tensor
     return true;
 }
 
+static bool eye_make(struct node *n, struct positions at, void *payload)
+{
+    const struct value *v = n->outputs[0];
+    int64_t columns = v->shape.dim[1], k = node_int(n, "k", 0);
+
+    /* No difference of two indices is beyond this. */
+    if (k <= -v->shape.dim[0] || k >= columns)
+        k = columns;
+    for (int64_t i = 0; i < at.count; i++)
+        payload_set(payload, v->type, i, at.at[i] % columns - at.at[i] / columns == k);
+    return true;
+}
+
 const struct operator_functions eye_like_functions = {
-    .role = ROLE_NONE, .infer = eye_infer, .evaluate = eye_evaluate};
+    .role = ROLE_NONE, .make = eye_make, .infer = eye_infer, .evaluate = eye_evaluate};

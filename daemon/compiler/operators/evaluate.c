@@ -5,31 +5,15 @@
  * constants again. The whole recipe is walked with a stack of our own (chains may be as long as a
  * model) and evaluated in order; results in between go as soon as their last reader in the recipe
  * has run, but small ones stay for good, or shape computations would be repeated for everyone who
- * asks.
+ * asks. Large ones are not made at all where their readers take them block by block (pick.c).
  */
-#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/recipe.h"
+#include <inttypes.h>
 #include <string.h>
 
-/* One node of a recipe while it is evaluated or hashed. */
-struct evaluation {
-    struct node *node;
-    struct recipe *recipe;
-    struct evaluation *shadowed; /* of a recipe around this one: an operator may ask for a constant
-                                    while it runs */
-    struct evaluation **need;    /* for each input slot: what has to run before, or NULL */
-    int next_input;              /* of the walk */
-    int uses;                    /* slots of nodes still to run that read an output */
-    struct arena *memory;
-    struct tensor **out;
-    struct hash hash;
-};
-
-struct recipe {
-    bool (*pending)(const struct tensor *t); /* not to be read yet */
-    struct arena *scratch;
-    struct evaluation **order;
-    int count, room;
-};
+/* More elements than these are not made at once: as many as a texture of 16384 rows of 4096 cells
+ * holds. */
+static const int64_t most_elements = INT64_C(1) << 28;
 
 static bool unevaluated(const struct tensor *t)
 {
@@ -46,8 +30,6 @@ static struct evaluation *enter(struct recipe *r, struct node *n)
     struct evaluation *e = NEW(r->scratch, struct evaluation);
 
     e->node = n;
-    e->recipe = r;
-    e->shadowed = n->evaluation;
     e->need = NEW_ARRAY(r->scratch, n->input_count, struct evaluation *);
     n->evaluation = e;
     return e;
@@ -63,8 +45,11 @@ static void recipe_collect(struct recipe *r, struct node *n)
     while (depth) {
         struct evaluation *e = stack[depth - 1];
 
-        if (e->next_input == e->node->input_count) {
+        /* What only asks for a shape needs nothing evaluated. */
+        if (e->next_input == e->node->input_count ||
+            (r->pending == unevaluated && infer_shape_only(e->node))) {
             depth--;
+            e->place = r->count;
             APPEND(r->scratch, r->order, r->count, r->room) = e;
             continue;
         }
@@ -73,22 +58,16 @@ static void recipe_collect(struct recipe *r, struct node *n)
         if (!v || !v->constant || !r->pending(v->constant))
             continue;
         struct node *need = v->constant->deferred;
-        if (!need->evaluation || need->evaluation->recipe != r)
+        if (!need->evaluation)
             APPEND(r->scratch, stack, depth, room) = enter(r, need);
         e->need[i] = need->evaluation;
         need->evaluation->uses++;
     }
-}
-
-static void recipe_forget(struct recipe *r)
-{
     for (int i = 0; i < r->count; i++)
-        r->order[i]->node->evaluation = r->order[i]->shadowed;
+        r->order[i]->node->evaluation = NULL;
 }
 
-/* A form that the operator cannot evaluate: said once; zeros stand in, for nothing is generated any
- * more. */
-static void stand_in(struct node *n, struct arena *arena, struct tensor **out)
+void recipe_fault(struct node *n)
 {
     struct place place = node_place(n);
 
@@ -96,11 +75,39 @@ static void stand_in(struct node *n, struct arena *arena, struct tensor **out)
         diagnose(n->graph->context, &place, TUKI0110, NULL,
                  "its inputs are constants, and this form of it cannot be computed beforehand");
     n->unevaluable = true;
+}
+
+/* Zeros, for nothing is generated any more. */
+static void stand_in(struct node *n, struct arena *arena, struct tensor **out)
+{
+    recipe_fault(n);
     for (int i = 0; i < n->output_count; i++) {
         void *data;
 
         if (n->outputs[i] && shape_known(&n->outputs[i]->shape))
             out[i] = tensor_new(arena, n->outputs[i]->type, &n->outputs[i]->shape, &data);
+    }
+}
+
+/* Nothing can stand in for more than there is memory: what is wrong is said, and the job left. */
+static void refuse_too_large(struct node *n)
+{
+    struct context *c = n->graph->context;
+
+    for (int i = 0; i < n->output_count; i++) {
+        struct place place = node_place(n);
+        const struct value *v = n->outputs[i];
+
+        if (!v || !shape_known(&v->shape) ||
+            (shape_count(&v->shape) >= 0 && shape_count(&v->shape) <= most_elements))
+            continue;
+        diagnose(
+            c, &place, TUKI0110, NULL,
+            "its result, a constant of shape %s, is needed as a whole, which has more than the "
+            "%" PRId64 " elements that are computed beforehand",
+            shape_text(&c->arena, &v->shape), most_elements);
+        context_escape(c, ESCAPE_REFUSED, "a constant of shape %s is too large",
+                       shape_text(&c->arena, &v->shape));
     }
 }
 
@@ -143,60 +150,194 @@ bool evaluate_with(struct node *n, struct tensor *const *in, struct tensor **out
     return done;
 }
 
-static void run(struct evaluation *e, struct arena *scratch)
+/* ---- which results are not made as a whole ---- */
+
+static bool is_large(const struct node *n)
+{
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && n->outputs[i]->constant &&
+            n->outputs[i]->constant->bytes > RECIPE_LARGE)
+            return true;
+    return false;
+}
+
+/* From the last node to the first: all readers of a node stand behind it. */
+static void find_streams(struct recipe *r)
+{
+    for (int i = r->count - 1; i >= 0; i--) {
+        struct evaluation *e = r->order[i];
+
+        if (i < r->count - 1)
+            e->streams = is_large(e->node) && !e->whole && pick_possible(e->node);
+        r->streams += e->streams;
+        for (int k = 0; k < e->node->input_count; k++)
+            if (e->need[k] && is_large(e->need[k]->node) && !pick_reads_parts(e->node, k))
+                e->need[k]->whole = true;
+    }
+}
+
+/* ---- running ---- */
+
+/* Elementwise operators on large tensors too: their numbers are float64 in between. */
+static bool runs_in_blocks(const struct evaluation *e)
+{
+    if (!pick_possible(e->node))
+        return false;
+    for (int i = 0; i < e->node->input_count; i++)
+        if (e->need[i] && e->need[i]->streams)
+            return true;
+    return e->node->op->functions->role == ROLE_ELEMENTWISE && is_large(e->node);
+}
+
+/* All elements of that tensor, in blocks. */
+static struct tensor *assemble(struct recipe *r, struct evaluation *e, int output)
+{
+    struct value *v = e->node->outputs[output];
+    void *data;
+    struct tensor *t = tensor_new(e->memory, v->type, &v->shape, &data);
+    size_t size = (size_t)type_bits(v->type) / 8;
+    int64_t most = pick_block(r), *at = NEW_ARRAY(r->scratch, most, int64_t);
+
+    for (int64_t first = 0; first < t->count; first += most) {
+        struct positions p = {t->count - first < most ? t->count - first : most, at};
+
+        for (int64_t i = 0; i < p.count; i++)
+            at[i] = first + i;
+        memcpy((char *)data + (size_t)first * size, pick(r, e, output, p), (size_t)p.count * size);
+    }
+    return t;
+}
+
+static struct tensor *input_of(const struct evaluation *e, int slot)
+{
+    const struct value *v = e->node->inputs[slot];
+
+    if (!v)
+        return NULL;
+    if (!v->constant)
+        BUG(e->node->graph->context, "%s %s was taken for a constant", e->node->op_type,
+            e->node->name);
+    return e->need[slot] && e->need[slot]->out ? e->need[slot]->out[v->constant->deferred_output]
+                                               : v->constant;
+}
+
+static void run(struct recipe *r, struct evaluation *e)
 {
     struct node *n = e->node;
-    struct context *c = n->graph->context;
-    struct tensor **in = NEW_ARRAY(scratch, n->input_count, struct tensor *);
+    struct tensor **in = NEW_ARRAY(r->scratch, n->input_count, struct tensor *);
 
+    refuse_too_large(n);
     e->out = NEW_ARRAY(e->memory, n->output_count, struct tensor *);
-    for (int i = 0; i < n->input_count; i++) {
-        if (!n->inputs[i])
-            continue;
-        if (!n->inputs[i]->constant)
-            BUG(c, "%s %s was taken for a constant", n->op_type, n->name);
-        in[i] = e->need[i] ? e->need[i]->out[n->inputs[i]->constant->deferred_output]
-                           : n->inputs[i]->constant;
-    }
-    if (!evaluate_with(n, in, e->out, e->memory))
+    for (int i = 0; i < n->input_count; i++)
+        in[i] = input_of(e, i);
+    if (runs_in_blocks(e)) {
+        for (int i = 0; i < n->output_count; i++)
+            e->out[i] = n->outputs[i] ? assemble(r, e, i) : NULL;
+    } else if (!evaluate_with(n, in, e->out, e->memory)) {
         stand_in(n, e->memory, e->out);
-    /* Small results become ordinary constants of the tensors that were waiting for them. */
-    for (int i = 0; i < n->output_count; i++) {
-        struct tensor *t = n->outputs[i] ? n->outputs[i]->constant : NULL;
-
-        if (t && t->deferred == n && t->deferred_output == i && !t->data && !t->varies &&
-            t->bytes <= TENSOR_SMALL && e->out[i] && e->out[i]->data)
-            t->data = arena_memdup(&c->arena, e->out[i]->data, t->bytes);
     }
+}
+
+/* Results are there for whoever asks for the constant, small ones for good. */
+static void lend(struct recipe *r, struct evaluation *e)
+{
+    for (int i = 0; i < e->node->output_count; i++) {
+        struct tensor *t = e->node->outputs[i] ? e->node->outputs[i]->constant : NULL;
+
+        if (!t || t->deferred != e->node || t->deferred_output != i || t->data || !e->out[i])
+            continue;
+        t->data = e->out[i]->data;
+        if (t->data && !t->varies && t->bytes <= TENSOR_SMALL)
+            t->data = arena_memdup(&r->context->arena, t->data, t->bytes);
+    }
+}
+
+static void take_back(struct evaluation *e)
+{
+    for (int i = 0; e->out && i < e->node->output_count; i++) {
+        struct tensor *t = e->node->outputs[i] ? e->node->outputs[i]->constant : NULL;
+
+        if (t && e->out[i] && t->data == e->out[i]->data && t->deferred == e->node)
+            t->data = NULL;
+    }
+    e->out = NULL;
+    arena_free(e->memory);
+    e->memory = NULL;
+}
+
+/* Runs what is no stream. The last one's results are in arena; NULL: it is a stream itself. */
+static void recipe_run(struct recipe *r, struct arena *arena)
+{
+    find_streams(r);
+    for (int i = 0; i < r->count; i++) {
+        struct evaluation *e = r->order[i];
+        bool last = i == r->count - 1;
+
+        if (e->streams)
+            continue;
+        e->memory = last ? arena : arena_child(r->scratch);
+        run(r, e);
+        lend(r, e);
+        if (last)
+            e->memory = NULL;
+        /* What a stream reads is needed as long as it may be asked. */
+        for (int k = 0; k < e->node->input_count; k++)
+            if (e->need[k] && !--e->need[k]->uses && !e->need[k]->streams)
+                take_back(e->need[k]);
+    }
+}
+
+static struct recipe *recipe_new(struct node *n)
+{
+    struct context *c = n->graph->context;
+    struct arena *scratch = arena_child(&c->arena);
+    struct recipe *r = NEW(scratch, struct recipe);
+
+    *r = (struct recipe){.context = c, .pending = unevaluated, .scratch = scratch};
+    recipe_collect(r, n);
+    return r;
+}
+
+void recipe_close(struct recipe *r)
+{
+    for (int i = 0; i < r->count; i++)
+        take_back(r->order[i]);
+    arena_free(r->scratch);
 }
 
 struct tensor **evaluate_node(struct node *n, struct arena *arena)
 {
-    struct arena *scratch = arena_child(&n->graph->context->arena);
-    struct recipe r = {.pending = unevaluated, .scratch = scratch};
-    struct tensor **out = NULL;
+    struct recipe *r = recipe_new(n);
+    struct tensor **out;
 
-    recipe_collect(&r, n);
-    for (int i = 0; i < r.count; i++) {
-        struct evaluation *e = r.order[i];
-
-        e->memory = e->node == n ? arena : arena_child(scratch);
-        run(e, scratch);
-        out = e->out;
-        for (int k = 0; k < e->node->input_count; k++)
-            if (e->need[k] && !--e->need[k]->uses)
-                arena_free(e->need[k]->memory);
-    }
-    recipe_forget(&r);
-    arena_free(scratch);
+    recipe_run(r, arena);
+    out = r->order[r->count - 1]->out;
+    recipe_close(r);
     return out;
+}
+
+struct recipe *recipe_open(const struct tensor *t)
+{
+    struct recipe *r;
+
+    if (!t->deferred || t->data || !pick_possible(t->deferred))
+        return NULL;
+    r = recipe_new(t->deferred);
+    r->order[r->count - 1]->streams = true;
+    recipe_run(r, NULL);
+    return r;
+}
+
+const void *recipe_read(struct recipe *r, const struct tensor *t, struct positions p)
+{
+    return pick(r, r->order[r->count - 1], t->deferred_output, p);
 }
 
 struct hash evaluate_hash(struct node *n, int output)
 {
     struct context *c = n->graph->context;
     struct arena *scratch = arena_child(&c->arena);
-    struct recipe r = {.pending = unhashed, .scratch = scratch};
+    struct recipe r = {.context = c, .pending = unhashed, .scratch = scratch};
     struct hash hash = {0, 0};
     struct hasher h;
 
@@ -223,10 +364,9 @@ struct hash evaluate_hash(struct node *n, int output)
         e->hash = hasher_finish(&h);
     }
     hasher_init(&h);
-    hasher_add_hash(&h, n->evaluation->hash);
+    hasher_add_hash(&h, r.order[r.count - 1]->hash);
     hasher_add_number(&h, (uint64_t)output);
     hash = hasher_finish(&h);
-    recipe_forget(&r);
     arena_free(scratch);
     return hash;
 }

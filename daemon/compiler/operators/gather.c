@@ -1,6 +1,7 @@
 /* Elements chosen by index tensors: the Gather and Scatter families, OneHot, Compress, NonZero,
  * Unique, TopK. */
 #include "daemon/compiler/operators/gather.h"
+#include "daemon/compiler/graph/blocks.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
@@ -21,22 +22,31 @@ static int64_t wrapped(int64_t index, int64_t length)
  * indices into axes of these lengths (negative: not known). */
 static bool indices_fit(struct node *n, const int64_t *lengths, int64_t depth)
 {
-    bool known = false;
-    int count;
+    bool known = false, fits = true;
 
     for (int64_t d = 0; d < depth; d++)
         known = known || lengths[d] >= 0;
-    const int64_t *indices = known ? node_constant_ints(n, 1, &count) : NULL;
-    for (int i = 0; indices && i < count; i++) {
-        int64_t length = lengths[i % depth];
+    const struct tensor *indices = known ? n->inputs[1]->constant : NULL;
+    struct blocks b;
 
-        if (length >= 0 && wrapped(indices[i], length) < 0) {
-            infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64, indices[i],
-                        length);
-            return false;
+    if (!indices || !type_bits(indices->type))
+        return true;
+    blocks_init(&b, n->graph->context, indices);
+    while (blocks_next(&b)) {
+        const int64_t *index = tensor_integers(n->graph->context, &b.part, b.scratch);
+
+        for (int64_t i = 0; i < b.part.count; i++) {
+            int64_t length = lengths[(b.first + i) % depth];
+
+            /* The first one is enough; the others are passed over. */
+            if (length >= 0 && wrapped(index[i], length) < 0 && fits) {
+                infer_fault(n, "index %" PRId64 " lies outside an axis of length %" PRId64,
+                            index[i], length);
+                fits = false;
+            }
         }
     }
-    return true;
+    return fits;
 }
 
 /* ---- Gather ---- */
@@ -109,6 +119,24 @@ static bool gather_evaluate(struct node *n, struct tensor *const *in, struct ten
     return true;
 }
 
+static bool gather_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int axis = shape_axis(s, node_int(n, "axis", 0)), count;
+    int64_t inner = shape_product(s, axis + 1, s->axes);
+    const int64_t *indices = at.count ? node_constant_ints(n, 1, &count) : NULL;
+
+    (void)output, (void)slot;
+    for (int64_t i = 0; i < at.count; i++) {
+        int64_t row = at.at[i] / inner, index = wrapped(indices[row % count], s->dim[axis]);
+
+        if (index < 0)
+            return false;
+        from[i] = (row / count * s->dim[axis] + index) * inner + at.at[i] % inner;
+    }
+    return true;
+}
+
 /* Missing token ids are rows of 0. */
 static void gather_range(const struct node *n, int output, const struct range *in,
                          struct range *out)
@@ -119,6 +147,8 @@ static void gather_range(const struct node *n, int output, const struct range *i
 
 const struct operator_functions gather_functions = {.role = ROLE_VIEW,
                                                     .view = view_gather,
+                                                    .trace = gather_trace,
+                                                    .parts = 1,
                                                     .range = gather_range,
                                                     .infer = gather_infer,
                                                     .evaluate = gather_evaluate};
@@ -195,8 +225,30 @@ static bool gather_elements_evaluate(struct node *n, struct tensor *const *in, s
     return true;
 }
 
-const struct operator_functions gather_elements_functions = {
-    .role = ROLE_VIEW, .infer = gather_elements_infer, .evaluate = gather_elements_evaluate};
+static bool gather_elements_trace(struct node *n, int output, struct positions at, int *slot,
+                                  int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int axis = shape_axis(s, node_int(n, "axis", 0)), count;
+    const int64_t *indices = at.count ? node_constant_ints(n, 1, &count) : NULL;
+    int64_t strides[MAX_AXES];
+
+    (void)slot;
+    move_strides(s, strides);
+    for (int64_t i = 0; i < at.count; i++) {
+        from[i] = element_target(s, strides, &n->outputs[output]->shape, axis, at.at[i],
+                                 indices[at.at[i]]);
+        if (from[i] < 0)
+            return false;
+    }
+    return true;
+}
+
+const struct operator_functions gather_elements_functions = {.role = ROLE_VIEW,
+                                                             .trace = gather_elements_trace,
+                                                             .parts = 1,
+                                                             .infer = gather_elements_infer,
+                                                             .evaluate = gather_elements_evaluate};
 
 /* How an update joins what is there. */
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX };
@@ -339,29 +391,56 @@ const struct operator_functions scatter_functions = {.role = ROLE_STEP,
 
 /* ---- GatherND, ScatterND ---- */
 
-/* The tuples of indices, each of `depth` numbers, to row-major positions in data below its first
+/* Tuples of indices, each of `depth` numbers, to row-major positions in data below its first
  * `batch` axes. */
+struct tuples {
+    const struct shape *data;
+    const int64_t *index;
+    int64_t strides[MAX_AXES], depth, count, of_batch;
+    int batch;
+};
+
+static bool tuples_init(struct tuples *t, const struct shape *data, int batch,
+                        const struct shape *indices, const int64_t *index)
+{
+    int64_t batches = shape_product(data, 0, batch);
+
+    *t = (struct tuples){.data = data,
+                         .index = index,
+                         .depth = indices->dim[indices->axes - 1],
+                         .count = shape_product(indices, 0, indices->axes - 1),
+                         .batch = batch};
+    t->of_batch = batches > 0 ? t->count / batches : 0;
+    move_strides(data, t->strides);
+    return t->depth <= data->axes - batch;
+}
+
+/* -1: outside. */
+static int64_t tuple_target(const struct tuples *t, int64_t i)
+{
+    int64_t outer = t->of_batch > 0 ? i / t->of_batch : 0;
+    int64_t target = outer * shape_product(t->data, t->batch, t->data->axes);
+
+    for (int64_t d = 0; d < t->depth; d++) {
+        int64_t at = wrapped(t->index[i * t->depth + d], t->data->dim[t->batch + d]);
+
+        if (at < 0)
+            return -1;
+        target += at * t->strides[t->batch + d];
+    }
+    return target;
+}
+
 static bool tuple_targets(struct context *c, const struct shape *data, int batch,
                           const struct tensor *indices, int64_t *targets, struct arena *scratch)
 {
-    const int64_t *index = tensor_integers(c, indices, scratch);
-    int64_t depth = indices->shape.dim[indices->shape.axes - 1], strides[MAX_AXES];
-    int64_t count = shape_product(&indices->shape, 0, indices->shape.axes - 1);
-    int64_t batches = shape_product(data, 0, batch);
+    struct tuples t;
 
-    if (depth > data->axes - batch)
+    if (!tuples_init(&t, data, batch, &indices->shape, tensor_integers(c, indices, scratch)))
         return false;
-    move_strides(data, strides);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t outer = batches > 0 ? i / (count / batches) : 0;
-        targets[i] = outer * shape_product(data, batch, data->axes);
-        for (int64_t d = 0; d < depth; d++) {
-            int64_t at = wrapped(index[i * depth + d], data->dim[batch + d]);
-            if (at < 0)
-                return false;
-            targets[i] += at * strides[batch + d];
-        }
-    }
+    for (int64_t i = 0; i < t.count; i++)
+        if ((targets[i] = tuple_target(&t, i)) < 0)
+            return false;
     return true;
 }
 
@@ -433,8 +512,32 @@ static bool gather_nd_evaluate(struct node *n, struct tensor *const *in, struct 
     return true;
 }
 
-const struct operator_functions gather_nd_functions = {
-    .role = ROLE_VIEW, .infer = gather_nd_infer, .evaluate = gather_nd_evaluate};
+static bool gather_nd_trace(struct node *n, int output, struct positions at, int *slot,
+                            int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int batch = (int)node_int(n, "batch_dims", 0), count;
+    struct tuples t;
+
+    (void)output, (void)slot;
+    if (!at.count)
+        return true;
+    if (!tuples_init(&t, s, batch, &n->inputs[1]->shape, node_constant_ints(n, 1, &count)))
+        return false;
+    int64_t run = shape_product(s, (int)(batch + t.depth), s->axes);
+    for (int64_t i = 0; i < at.count; i++) {
+        if ((from[i] = tuple_target(&t, at.at[i] / run)) < 0)
+            return false;
+        from[i] += at.at[i] % run;
+    }
+    return true;
+}
+
+const struct operator_functions gather_nd_functions = {.role = ROLE_VIEW,
+                                                       .trace = gather_nd_trace,
+                                                       .parts = 1,
+                                                       .infer = gather_nd_infer,
+                                                       .evaluate = gather_nd_evaluate};
 
 static void scatter_nd_infer(struct node *n)
 {

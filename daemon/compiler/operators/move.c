@@ -175,6 +175,61 @@ void move_elements(struct context *c, const struct move *m, struct elements *to,
     }
 }
 
+void trace_index(const struct shape *s, int64_t at, int64_t index[MAX_AXES])
+{
+    for (int a = s->axes - 1; a >= 0; a--) {
+        index[a] = at % s->dim[a];
+        at /= s->dim[a];
+    }
+}
+
+void trace_strides(const struct shape *s, const int64_t *strides, int64_t start,
+                   struct positions at, int64_t *from)
+{
+    int64_t index[MAX_AXES] = {0}, here = start;
+
+    for (int64_t i = 0; i < at.count; i++) {
+        int a = s->axes;
+
+        /* Most stand in order: on to the next needs no division. */
+        if (i && at.at[i] == at.at[i - 1] + 1) {
+            while (a-- > 0) {
+                here += strides[a];
+                if (++index[a] < s->dim[a])
+                    break;
+                here -= s->dim[a] * strides[a];
+                index[a] = 0;
+            }
+        } else {
+            trace_index(s, at.at[i], index);
+            here = start;
+            while (a-- > 0)
+                here += index[a] * strides[a];
+        }
+        from[i] = here;
+    }
+}
+
+void trace_broadcast(const struct shape *s, const struct shape *from_shape, struct positions at,
+                     int64_t *from)
+{
+    int64_t strides[MAX_AXES], spread[MAX_AXES] = {0};
+    int lead = s->axes - from_shape->axes;
+
+    move_strides(from_shape, strides);
+    for (int a = 0; a < from_shape->axes; a++)
+        spread[lead + a] = from_shape->dim[a] == 1 ? 0 : strides[a];
+    trace_strides(s, spread, 0, at, from);
+}
+
+bool trace_same(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    (void)n, (void)output, (void)slot;
+    if (at.count)
+        memcpy(from, at.at, (size_t)at.count * sizeof *from);
+    return true;
+}
+
 void move_strides(const struct shape *s, int64_t strides[MAX_AXES])
 {
     int64_t stride = 1;

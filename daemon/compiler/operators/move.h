@@ -6,7 +6,7 @@
  * type by its size; types of less than a byte are spread to one byte an element while they are
  * moved.
  */
-#include "daemon/compiler/graph/graph.h"
+#include "daemon/compiler/operators/operator.h"
 
 /* Elements that can be addressed: a tensor's payload, or that of a tensor being made. */
 struct elements {
@@ -53,6 +53,17 @@ void move_axis(struct move *m, int64_t extent, int64_t to_stride, int64_t from_s
 void move_axis_table(struct move *m, int64_t extent, int64_t to_stride, const int64_t *from);
 void move_elements(struct context *c, const struct move *m, struct elements *to,
                    const struct elements *from);
+/* from[i] = start + the sum of index_a * stride_a, where index is that of element at[i] of a
+ * row-major tensor of shape s. */
+void trace_strides(const struct shape *s, const int64_t *strides, int64_t start,
+                   struct positions at, int64_t *from);
+/* The same of what broadcasts from `from_shape` to `s` by NumPy's rule. */
+void trace_broadcast(const struct shape *s, const struct shape *from_shape, struct positions at,
+                     int64_t *from);
+/* trace() (operator.h) of what only gives its input another shape. */
+bool trace_same(struct node *n, int output, struct positions at, int *slot, int64_t *from);
+/* The index of each axis of a row-major tensor of shape s of its element number at. */
+void trace_index(const struct shape *s, int64_t at, int64_t index[MAX_AXES]);
 /* Row-major strides, in elements. */
 void move_strides(const struct shape *s, int64_t strides[MAX_AXES]);
 /* A copy of t with another shape of as many elements. NULL for strings, and where the counts

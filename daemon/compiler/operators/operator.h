@@ -14,6 +14,12 @@ struct index;  /* an integer expression over a kernel's variables (gpu/index.h) 
 struct access; /* where a view's element comes from (gpu/view.h) */
 struct range;  /* how large elements become (operators/range.h) */
 
+/* Elements of a tensor, by their row-major numbers. */
+struct positions {
+    int64_t count;
+    const int64_t *at;
+};
+
 /* How the GPU half treats an operator. */
 enum operator_role {
     ROLE_NONE,        /* no kernel: always folded away, or refused */
@@ -45,6 +51,16 @@ struct operator_functions {
      * evaluate this form (the node then stays as it is). */
     bool (*evaluate)(struct node *n, struct tensor *const *in, struct tensor **out,
                      struct arena *arena, struct arena *scratch);
+
+    /* For parts of large constants (operators/pick.c): element at[i] of that output is element
+     * from[i] of input slot[i]; both come as 0, and slot -1 means a zero. All shapes are known.
+     * false where this form cannot be told; with a count of 0 only that is asked. */
+    bool (*trace)(struct node *n, int output, struct positions at, int *slot, int64_t *from);
+    /* The same of what is made from a few numbers: elements at[] of its output, into payload. */
+    bool (*make)(struct node *n, struct positions at, void *payload);
+    /* Of how many inputs, from the first on, parts are enough: for trace(), or because evaluate()
+     * reads them in blocks (graph/blocks.h). -1: of all. */
+    int parts;
 
     /* ROLE_ELEMENTWISE: the expression of one component over the operands' (see gpu/kernel.h). */
     const char *(*express)(struct kernel *k, const struct node *n, const char *const *operands);

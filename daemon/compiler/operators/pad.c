@@ -155,6 +155,31 @@ static bool pad_evaluate(struct node *n, struct tensor *const *in, struct tensor
     return true;
 }
 
+static bool pad_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    const struct value *fill = node_input(n, 2);
+    int64_t strides[MAX_AXES], index[MAX_AXES];
+    struct pad pad;
+
+    /* The float attribute of old opsets may fill integers. */
+    if (!pad_read(n, s, &pad) || (fill && fill->type != n->inputs[0]->type))
+        return false;
+    move_strides(s, strides);
+    for (int64_t i = 0; i < at.count; i++) {
+        trace_index(&n->outputs[output]->shape, at.at[i], index);
+        for (int a = 0; a < s->axes; a++) {
+            index[a] = pad_index(pad.mode, pad.begin[a], pad.end[a], s->dim[a], index[a]);
+            if (index[a] < 0)
+                slot[i] = fill && shape_count(&fill->shape) == 1 ? 2 : -1;
+            from[i] += index[a] * strides[a];
+        }
+        if (slot[i])
+            from[i] = 0;
+    }
+    return true;
+}
+
 static void pad_range(const struct node *n, int output, const struct range *in, struct range *out)
 {
     (void)output;
@@ -165,6 +190,8 @@ static void pad_range(const struct node *n, int output, const struct range *in, 
 }
 
 const struct operator_functions pad_functions = {.role = ROLE_VIEW,
+                                                 .trace = pad_trace,
+                                                 .parts = 1,
                                                  .view = view_pad,
                                                  .range = pad_range,
                                                  .upgrade = pad_upgrade,

@@ -5,6 +5,7 @@
  *
  * Internal form of the reductions: axes are input 1.
  */
+#include "daemon/compiler/graph/blocks.h"
 #include "daemon/compiler/operators/arguments.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/range.h"
@@ -77,139 +78,131 @@ static void infer_reduce(struct node *n)
     }
 }
 
-/* A line of numbers to one. The integers wrap, as NumPy's do. */
-struct reduction {
-    const char *name;
-    double (*real)(const double *x, int64_t count);
-    int64_t (*whole)(const int64_t *x, int64_t count, bool natural);
+/* ---- lines, block by block ---- */
+
+/*
+ * An operand's elements in order, in runs that lie in one block and evenly in the results: what is
+ * reduced is never needed as a whole.
+ */
+struct runs {
+    struct blocks block;
+    int64_t from, count;       /* elements of the block */
+    int64_t line, line_step;   /* the result that the first of them goes into, and on to the next */
+    int64_t index, index_step; /* its index along the axis, where there is only one; likewise */
+    /* private */
+    struct walk walk;
+    int64_t done; /* elements of the walk's run */
 };
 
-static double real_sum(const double *x, int64_t count)
+static void runs_init(struct runs *r, struct context *c, const struct tensor *x, unsigned mask)
 {
-    double sum = 0;
+    int64_t stride[2][WALK_AXES] = {{0}}, next = 1;
 
-    for (int64_t i = 0; i < count; i++)
-        sum += x[i];
-    return sum;
+    memset(r, 0, sizeof *r);
+    for (int a = x->shape.axes - 1; a >= 0; a--) {
+        stride[1][a] = mask >> a & 1;
+        if (!(mask >> a & 1)) {
+            stride[0][a] = next;
+            next *= x->count ? x->shape.dim[a] : 0;
+        }
+    }
+    walk_init(&r->walk, x->shape.axes, x->shape.dim, 2, (const int64_t(*)[WALK_AXES])stride);
+    r->done = r->walk.run;
+    blocks_init(&r->block, c, x);
 }
 
-static double real_mean(const double *x, int64_t count)
+static bool runs_next(struct runs *r)
 {
-    return real_sum(x, count) / (double)count;
+    struct walk *w = &r->walk;
+
+    r->from += r->count;
+    if (r->from == r->block.part.count) {
+        if (!blocks_next(&r->block))
+            return false;
+        r->from = 0;
+    }
+    if (r->done == w->run) {
+        walk_next(w);
+        r->done = 0;
+    }
+    r->count = r->block.part.count - r->from;
+    if (r->count > w->run - r->done)
+        r->count = w->run - r->done;
+    r->line = w->at[0] + r->done * w->step[0];
+    r->line_step = w->step[0];
+    r->index = w->at[1] + r->done * w->step[1];
+    r->index_step = w->step[1];
+    r->done += r->count;
+    return true;
 }
 
-static double real_l1(const double *x, int64_t count)
+/* The block's numbers: converted once, when its first run comes. */
+static const double *runs_doubles(struct runs *r, struct context *c, const double *now)
 {
-    double sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += fabs(x[i]);
-    return sum;
+    return r->from ? now : tensor_doubles(c, &r->block.part, r->block.scratch);
 }
 
-static double real_sum_square(const double *x, int64_t count)
+static const int64_t *runs_integers(struct runs *r, struct context *c, const int64_t *now)
 {
-    double sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += x[i] * x[i];
-    return sum;
+    return r->from ? now : tensor_integers(c, &r->block.part, r->block.scratch);
 }
 
-static double real_l2(const double *x, int64_t count)
+/* ---- reductions ---- */
+
+/* One element more. The integers wrap, as NumPy's do. */
+struct reduction {
+    const char *name;
+    double of_none;
+    double (*real)(double all, double x);
+    double (*finish)(double all, double count);             /* NULL: nothing is left to do */
+    int64_t (*whole)(int64_t all, int64_t x, bool natural); /* NULL: by way of real numbers */
+};
+
+static double real_sum(double all, double x)
 {
-    return sqrt(real_sum_square(x, count));
+    return all + x;
 }
 
-static double real_max(const double *x, int64_t count)
+static double real_l1(double all, double x)
 {
-    double most = -(double)INFINITY;
-
-    for (int64_t i = 0; i < count; i++)
-        most = x[i] > most || isnan(x[i]) ? x[i] : most;
-    return most;
+    return all + fabs(x);
 }
 
-static double real_min(const double *x, int64_t count)
+static double real_sum_square(double all, double x)
 {
-    double least = (double)INFINITY;
-
-    for (int64_t i = 0; i < count; i++)
-        least = x[i] < least || isnan(x[i]) ? x[i] : least;
-    return least;
+    return all + x * x;
 }
 
-static double real_product(const double *x, int64_t count)
+static double real_max(double all, double x)
 {
-    double product = 1;
-
-    for (int64_t i = 0; i < count; i++)
-        product *= x[i];
-    return product;
+    return x > all || isnan(x) ? x : all;
 }
 
-static double real_log_sum(const double *x, int64_t count)
+static double real_min(double all, double x)
 {
-    return log(real_sum(x, count));
+    return x < all || isnan(x) ? x : all;
 }
 
-static double real_log_sum_exp(const double *x, int64_t count)
+static double real_product(double all, double x)
 {
-    double most = real_max(x, count), sum = 0;
-
-    if (isinf(most))
-        return most;
-    for (int64_t i = 0; i < count; i++)
-        sum += exp(x[i] - most);
-    return log(sum) + most;
+    return all * x;
 }
 
-static int64_t whole_sum(const int64_t *x, int64_t count, bool natural)
+static double mean_of(double all, double count)
 {
-    uint64_t sum = 0;
-
-    (void)natural;
-    for (int64_t i = 0; i < count; i++)
-        sum += (uint64_t)x[i];
-    return (int64_t)sum;
+    return all / count;
 }
 
-static int64_t whole_mean(const int64_t *x, int64_t count, bool natural)
+static double root_of(double all, double count)
 {
-    int64_t sum = whole_sum(x, count, natural);
-
-    if (count == 0)
-        return 0;
-    return natural ? (int64_t)((uint64_t)sum / (uint64_t)count) : sum / count;
+    (void)count;
+    return sqrt(all);
 }
 
-static int64_t whole_l1(const int64_t *x, int64_t count, bool natural)
+static double log_of(double all, double count)
 {
-    uint64_t sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += x[i] < 0 && !natural ? 0 - (uint64_t)x[i] : (uint64_t)x[i];
-    return (int64_t)sum;
-}
-
-static int64_t whole_sum_square(const int64_t *x, int64_t count, bool natural)
-{
-    uint64_t sum = 0;
-
-    (void)natural;
-    for (int64_t i = 0; i < count; i++)
-        sum += (uint64_t)x[i] * (uint64_t)x[i];
-    return (int64_t)sum;
-}
-
-static int64_t whole_product(const int64_t *x, int64_t count, bool natural)
-{
-    uint64_t product = 1;
-
-    (void)natural;
-    for (int64_t i = 0; i < count; i++)
-        product *= (uint64_t)x[i];
-    return (int64_t)product;
+    (void)count;
+    return log(all);
 }
 
 static bool precedes(int64_t x, int64_t y, bool natural)
@@ -217,33 +210,105 @@ static bool precedes(int64_t x, int64_t y, bool natural)
     return natural ? (uint64_t)x < (uint64_t)y : x < y;
 }
 
-/* evaluate() has put the identity of an empty line aside. */
-static int64_t whole_max(const int64_t *x, int64_t count, bool natural)
+static int64_t whole_sum(int64_t all, int64_t x, bool natural)
 {
-    int64_t most = x[0];
-
-    for (int64_t i = 1; i < count; i++)
-        most = precedes(most, x[i], natural) ? x[i] : most;
-    return most;
+    (void)natural;
+    return (int64_t)((uint64_t)all + (uint64_t)x);
 }
 
-static int64_t whole_min(const int64_t *x, int64_t count, bool natural)
+static int64_t whole_l1(int64_t all, int64_t x, bool natural)
 {
-    int64_t least = x[0];
-
-    for (int64_t i = 1; i < count; i++)
-        least = precedes(x[i], least, natural) ? x[i] : least;
-    return least;
+    return whole_sum(all, x < 0 && !natural ? (int64_t)(0 - (uint64_t)x) : x, natural);
 }
 
-/* NULL: over integers by way of real numbers. */
+static int64_t whole_sum_square(int64_t all, int64_t x, bool natural)
+{
+    return whole_sum(all, (int64_t)((uint64_t)x * (uint64_t)x), natural);
+}
+
+static int64_t whole_product(int64_t all, int64_t x, bool natural)
+{
+    (void)natural;
+    return (int64_t)((uint64_t)all * (uint64_t)x);
+}
+
+static int64_t whole_max(int64_t all, int64_t x, bool natural)
+{
+    return precedes(all, x, natural) ? x : all;
+}
+
+static int64_t whole_min(int64_t all, int64_t x, bool natural)
+{
+    return precedes(x, all, natural) ? x : all;
+}
+
 static const struct reduction reductions[] = {
-    {"ReduceL1", real_l1, whole_l1},      {"ReduceL2", real_l2, NULL},
-    {"ReduceLogSum", real_log_sum, NULL}, {"ReduceLogSumExp", real_log_sum_exp, NULL},
-    {"ReduceMax", real_max, whole_max},   {"ReduceMean", real_mean, whole_mean},
-    {"ReduceMin", real_min, whole_min},   {"ReduceProd", real_product, whole_product},
-    {"ReduceSum", real_sum, whole_sum},   {"ReduceSumSquare", real_sum_square, whole_sum_square},
+    {"ReduceL1", 0, real_l1, NULL, whole_l1},
+    {"ReduceL2", 0, real_sum_square, root_of, NULL},
+    {"ReduceLogSum", 0, real_sum, log_of, NULL},
+    {"ReduceLogSumExp", 0, real_sum, log_of, NULL}, /* of the exponentials: evaluate_reduce() */
+    {"ReduceMax", -INFINITY, real_max, NULL, whole_max},
+    {"ReduceMean", 0, real_sum, mean_of, whole_sum},
+    {"ReduceMin", INFINITY, real_min, NULL, whole_min},
+    {"ReduceProd", 1, real_product, NULL, whole_product},
+    {"ReduceSum", 0, real_sum, NULL, whole_sum},
+    {"ReduceSumSquare", 0, real_sum_square, NULL, whole_sum_square},
 };
+
+/* above: what to subtract before the exponential is taken, of each line; NULL: no exponentials. */
+static void reduce_real(struct context *c, const struct tensor *x, unsigned mask,
+                        double (*real)(double all, double x), const double *above, double *all)
+{
+    const double *numbers = NULL;
+    struct runs r;
+
+    runs_init(&r, c, x, mask);
+    while (runs_next(&r)) {
+        numbers = runs_doubles(&r, c, numbers);
+        for (int64_t i = 0; i < r.count; i++) {
+            int64_t line = r.line + i * r.line_step;
+            double number = numbers[r.from + i];
+
+            all[line] = real(all[line], above ? exp(number - above[line]) : number);
+        }
+    }
+}
+
+static void reduce_whole(struct context *c, const struct tensor *x, unsigned mask,
+                         int64_t (*whole)(int64_t all, int64_t x, bool natural), int64_t *all)
+{
+    const int64_t *numbers = NULL;
+    struct runs r;
+
+    runs_init(&r, c, x, mask);
+    while (runs_next(&r)) {
+        numbers = runs_integers(&r, c, numbers);
+        for (int64_t i = 0; i < r.count; i++) {
+            int64_t line = r.line + i * r.line_step;
+
+            all[line] = whole(all[line], numbers[r.from + i], x->type == TYPE_UINT64);
+        }
+    }
+}
+
+static double *filled(struct arena *a, int64_t count, double number)
+{
+    double *list = NEW_ROOM(a, count, double);
+
+    for (int64_t i = 0; i < count; i++)
+        list[i] = number;
+    return list;
+}
+
+/* What max and min begin with lies beyond all integers, and there is none such of nothing. */
+static int64_t whole_of_none(const struct reduction *r, bool natural)
+{
+    if (r->whole == whole_max)
+        return natural ? 0 : INT64_MIN;
+    if (r->whole == whole_min)
+        return natural ? -1 : INT64_MAX;
+    return r->whole == whole_product;
+}
 
 static bool evaluate_reduce(struct node *n, struct tensor *const *in, struct tensor **out,
                             struct arena *arena, struct arena *scratch)
@@ -251,43 +316,45 @@ static bool evaluate_reduce(struct node *n, struct tensor *const *in, struct ten
     struct context *c = n->graph->context;
     const struct reduction *r = reductions;
     enum element_type type = in[0]->type;
+    bool natural = type == TYPE_UINT64, known;
     unsigned mask = 0;
-    bool known;
-    struct lines l;
+    int64_t lines, length;
     void *payload;
 
     while (strcmp(r->name, n->op->name) != 0)
         r++;
     if (type == TYPE_STRING || !reduced_axes(n, &in[0]->shape, &mask, &known))
         return false;
-    lines_init(&l, &in[0]->shape, mask, scratch);
+    lines = shape_count(&n->outputs[0]->shape);
+    length = lines ? in[0]->count / lines : 0;
     /* Integers have no infinity to give for an empty line. */
-    if (l.length == 0 && (r->whole == whole_max || r->whole == whole_min) && !type_is_real(type))
+    if (length == 0 && (r->whole == whole_max || r->whole == whole_min) && !type_is_real(type))
         return false;
     out[0] = output_new(n, 0, arena, &payload);
     if (type_is_real(type) || !r->whole) {
-        const double *x = tensor_doubles(c, in[0], scratch);
-        double *line = NEW_ARRAY(scratch, l.length, double);
+        double *all = filled(scratch, lines, r->of_none), *above = NULL;
 
-        for (int64_t i = 0; i < l.count; i++) {
-            double y;
-
-            context_poll(c);
-            for (int64_t k = 0; k < l.length; k++)
-                line[k] = x[l.start[i] + l.offset[k]];
-            y = r->real(line, l.length);
-            payload_store(payload, out[0]->type, i, &y, 1);
+        if (!strcmp(r->name, "ReduceLogSumExp")) {
+            above = filled(scratch, lines, -INFINITY);
+            reduce_real(c, in[0], mask, real_max, NULL, above);
         }
+        reduce_real(c, in[0], mask, r->real, above, all);
+        for (int64_t i = 0; i < lines; i++) {
+            all[i] = r->finish ? r->finish(all[i], (double)length) : all[i];
+            if (above)
+                all[i] = isinf(above[i]) ? above[i] : all[i] + above[i];
+        }
+        payload_store(payload, out[0]->type, 0, all, lines);
     } else {
-        const int64_t *x = tensor_integers(c, in[0], scratch);
-        int64_t *line = NEW_ARRAY(scratch, l.length, int64_t);
+        int64_t *all = NEW_ROOM(scratch, lines, int64_t);
 
-        for (int64_t i = 0; i < l.count; i++) {
-            context_poll(c);
-            for (int64_t k = 0; k < l.length; k++)
-                line[k] = x[l.start[i] + l.offset[k]];
-            payload_set_integer(payload, out[0]->type, i,
-                                r->whole(line, l.length, type == TYPE_UINT64));
+        for (int64_t i = 0; i < lines; i++)
+            all[i] = whole_of_none(r, natural);
+        reduce_whole(c, in[0], mask, r->whole, all);
+        for (int64_t i = 0; i < lines; i++) {
+            if (r->finish == mean_of && length)
+                all[i] = natural ? (int64_t)((uint64_t)all[i] / (uint64_t)length) : all[i] / length;
+            payload_set_integer(payload, out[0]->type, i, all[i]);
         }
     }
     return true;
@@ -343,6 +410,7 @@ static void reduce_range(const struct node *n, int output, const struct range *i
                                                           .range = reduce_range,                   \
                                                           .upgrade = upgrade_reduce,               \
                                                           .infer = infer_reduce,                   \
+                                                          .parts = 1,                              \
                                                           .evaluate = evaluate_reduce};
 REDUCTION(reduce_l1)
 REDUCTION(reduce_l2)
@@ -386,28 +454,37 @@ static bool evaluate_arg(struct node *n, struct tensor *const *in, struct tensor
     bool natural = in[0]->type == TYPE_UINT64;
     const double *numbers = NULL;
     const int64_t *integers = NULL;
-    int64_t *index;
-    struct lines l;
+    double *best;
+    int64_t *index, *best_integer, lines = shape_count(&n->outputs[0]->shape);
+    struct runs r;
 
     if (axis < 0 || in[0]->type == TYPE_STRING)
         return false;
-    if (real)
-        numbers = tensor_doubles(c, in[0], scratch);
-    else
-        integers = tensor_integers(c, in[0], scratch);
-    lines_init(&l, &in[0]->shape, 1u << axis, scratch);
+    best = NEW_ARRAY(scratch, lines, double);
+    best_integer = NEW_ARRAY(scratch, lines, int64_t);
     out[0] = output_new(n, 0, arena, (void **)&index);
-    for (int64_t i = 0; i < l.count; i++)
-        for (int64_t k = 1; k < l.length; k++) {
-            int64_t best = l.start[i] + l.offset[index[i]], now = l.start[i] + l.offset[k];
-            bool above = real ? numbers[now] > numbers[best]
-                              : precedes(integers[best], integers[now], natural);
-            bool below = real ? numbers[now] < numbers[best]
-                              : precedes(integers[now], integers[best], natural);
+    runs_init(&r, c, in[0], 1u << axis);
+    while (runs_next(&r)) {
+        if (real)
+            numbers = runs_doubles(&r, c, numbers);
+        else
+            integers = runs_integers(&r, c, integers);
+        for (int64_t i = 0; i < r.count; i++) {
+            int64_t line = r.line + i * r.line_step, k = r.index + i * r.index_step;
+            double number = real ? numbers[r.from + i] : 0;
+            int64_t integer = real ? 0 : integers[r.from + i];
+            bool above =
+                real ? number > best[line] : precedes(best_integer[line], integer, natural);
+            bool below =
+                real ? number < best[line] : precedes(integer, best_integer[line], natural);
 
-            if ((most ? above : below) || (last && !above && !below))
-                index[i] = k;
+            if (k == 0 || (most ? above : below) || (last && !above && !below)) {
+                index[line] = k;
+                best[line] = number;
+                best_integer[line] = integer;
+            }
         }
+    }
     return true;
 }
 
@@ -435,12 +512,14 @@ static void arg_range(const struct node *n, int output, const struct range *in, 
 }
 
 const struct operator_functions arg_max_functions = {.role = ROLE_STEP,
+                                                     .parts = 1,
                                                      .range = arg_range,
                                                      .lower = lower_choice,
                                                      .packed = packed_choice,
                                                      .infer = infer_arg,
                                                      .evaluate = evaluate_arg_max};
 const struct operator_functions arg_min_functions = {.role = ROLE_STEP,
+                                                     .parts = 1,
                                                      .range = arg_range,
                                                      .lower = lower_choice,
                                                      .packed = packed_choice,

@@ -1,6 +1,6 @@
 /* Operators that only rename, reorder or repeat: element values pass through untouched. */
-#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/arguments.h"
+#include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
 #include "daemon/compiler/operators/transpose.h"
 #include <inttypes.h>
@@ -79,8 +79,12 @@ static bool reshape_evaluate(struct node *n, struct tensor *const *in, struct te
     return out[0] != NULL;
 }
 
-const struct operator_functions reshape_functions = {
-    .role = ROLE_VIEW, .view = view_reshape, .infer = reshape_infer, .evaluate = reshape_evaluate};
+const struct operator_functions reshape_functions = {.role = ROLE_VIEW,
+                                                     .view = view_reshape,
+                                                     .infer = reshape_infer,
+                                                     .evaluate = reshape_evaluate,
+                                                     .trace = trace_same,
+                                                     .parts = 1};
 
 /* ---- Flatten ---- */
 
@@ -109,8 +113,12 @@ static void flatten_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
-const struct operator_functions flatten_functions = {
-    .role = ROLE_VIEW, .view = view_reshape, .infer = flatten_infer, .evaluate = reshape_evaluate};
+const struct operator_functions flatten_functions = {.role = ROLE_VIEW,
+                                                     .view = view_reshape,
+                                                     .infer = flatten_infer,
+                                                     .evaluate = reshape_evaluate,
+                                                     .trace = trace_same,
+                                                     .parts = 1};
 
 /* ---- Squeeze, Unsqueeze ---- */
 
@@ -156,9 +164,12 @@ static void squeeze_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
-const struct operator_functions squeeze_functions = {.role = ROLE_VIEW, .view = view_reshape,
+const struct operator_functions squeeze_functions = {.role = ROLE_VIEW,
+                                                     .view = view_reshape,
                                                      .upgrade = axes_upgrade,
                                                      .infer = squeeze_infer,
+                                                     .trace = trace_same,
+                                                     .parts = 1,
                                                      .evaluate = reshape_evaluate};
 
 static void unsqueeze_infer(struct node *n)
@@ -192,9 +203,12 @@ static void unsqueeze_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
-const struct operator_functions unsqueeze_functions = {.role = ROLE_VIEW, .view = view_reshape,
+const struct operator_functions unsqueeze_functions = {.role = ROLE_VIEW,
+                                                       .view = view_reshape,
                                                        .upgrade = axes_upgrade,
                                                        .infer = unsqueeze_infer,
+                                                       .trace = trace_same,
+                                                       .parts = 1,
                                                        .evaluate = reshape_evaluate};
 
 /* ---- Transpose ---- */
@@ -277,8 +291,28 @@ static bool transpose_evaluate(struct node *n, struct tensor *const *in, struct 
     return true;
 }
 
-const struct operator_functions transpose_functions = {
-    .role = ROLE_VIEW, .view = view_transpose, .infer = transpose_infer, .evaluate = transpose_evaluate};
+static bool transpose_trace(struct node *n, int output, struct positions at, int *slot,
+                            int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int64_t strides[MAX_AXES], permuted_strides[MAX_AXES];
+    int perm[MAX_AXES];
+
+    (void)slot;
+    transpose_permutation(n, s->axes, perm);
+    move_strides(s, strides);
+    for (int a = 0; a < s->axes; a++)
+        permuted_strides[a] = strides[perm[a]];
+    trace_strides(&n->outputs[output]->shape, permuted_strides, 0, at, from);
+    return true;
+}
+
+const struct operator_functions transpose_functions = {.role = ROLE_VIEW,
+                                                       .view = view_transpose,
+                                                       .infer = transpose_infer,
+                                                       .evaluate = transpose_evaluate,
+                                                       .trace = transpose_trace,
+                                                       .parts = 1};
 
 /* ---- DepthToSpace, SpaceToDepth ---- */
 
@@ -501,8 +535,19 @@ static bool repeated(struct node *n, struct tensor *const *in, struct tensor **o
     return true;
 }
 
-const struct operator_functions expand_functions = {
-    .role = ROLE_VIEW, .view = view_expand, .infer = expand_infer, .evaluate = repeated};
+static bool expand_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    (void)slot;
+    trace_broadcast(&n->outputs[output]->shape, &n->inputs[0]->shape, at, from);
+    return true;
+}
+
+const struct operator_functions expand_functions = {.role = ROLE_VIEW,
+                                                    .view = view_expand,
+                                                    .infer = expand_infer,
+                                                    .evaluate = repeated,
+                                                    .trace = expand_trace,
+                                                    .parts = 1};
 
 static void tile_infer(struct node *n)
 {
@@ -533,8 +578,27 @@ static void tile_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &out);
 }
 
-const struct operator_functions tile_functions = {
-    .role = ROLE_VIEW, .view = view_tile, .infer = tile_infer, .evaluate = repeated};
+static bool tile_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int64_t strides[MAX_AXES], index[MAX_AXES];
+
+    (void)slot;
+    move_strides(s, strides);
+    for (int64_t i = 0; i < at.count; i++) {
+        trace_index(&n->outputs[output]->shape, at.at[i], index);
+        for (int a = 0; a < s->axes; a++)
+            from[i] += index[a] % s->dim[a] * strides[a];
+    }
+    return true;
+}
+
+const struct operator_functions tile_functions = {.role = ROLE_VIEW,
+                                                  .view = view_tile,
+                                                  .infer = tile_infer,
+                                                  .evaluate = repeated,
+                                                  .trace = tile_trace,
+                                                  .parts = 1};
 
 /* ---- Identity, Dropout ---- */
 
@@ -543,8 +607,12 @@ static void identity_infer(struct node *n)
     infer_output(n, 0, n->inputs[0]->type, &n->inputs[0]->shape);
 }
 
-const struct operator_functions identity_functions = {
-    .role = ROLE_VIEW, .view = view_reshape, .infer = identity_infer, .evaluate = reshape_evaluate};
+const struct operator_functions identity_functions = {.role = ROLE_VIEW,
+                                                      .view = view_reshape,
+                                                      .infer = identity_infer,
+                                                      .evaluate = reshape_evaluate,
+                                                      .trace = trace_same,
+                                                      .parts = 1};
 
 /* Before opset 12 there was no training mode: ratio says nothing any more. */
 static void dropout_upgrade(struct graph *g, struct node *n)
@@ -595,7 +663,8 @@ static bool dropout_evaluate(struct node *n, struct tensor *const *in, struct te
     return true;
 }
 
-const struct operator_functions dropout_functions = {.role = ROLE_VIEW, .view = view_reshape,
+const struct operator_functions dropout_functions = {.role = ROLE_VIEW,
+                                                     .view = view_reshape,
                                                      .upgrade = dropout_upgrade,
                                                      .infer = dropout_infer,
                                                      .evaluate = dropout_evaluate};

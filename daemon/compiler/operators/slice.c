@@ -156,7 +156,27 @@ static bool slice_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
+static bool slice_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *in = &n->inputs[0]->shape;
+    int64_t strides[MAX_AXES], start = 0;
+    struct slice s;
+
+    (void)slot;
+    if (!slice_read(n, in, &s))
+        return false;
+    move_strides(in, strides);
+    for (int a = 0; a < in->axes; a++) {
+        start += s.start[a] * strides[a];
+        strides[a] *= s.extent[a] > 1 ? s.step[a] : 0;
+    }
+    trace_strides(&n->outputs[output]->shape, strides, start, at, from);
+    return true;
+}
+
 const struct operator_functions slice_functions = {.role = ROLE_VIEW,
+                                                   .trace = slice_trace,
+                                                   .parts = 1,
                                                    .view = view_slice,
                                                    .upgrade = slice_upgrade,
                                                    .infer = slice_infer,
@@ -269,6 +289,25 @@ static bool trilu_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
+static bool trilu_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->outputs[output]->shape;
+    bool upper = node_int(n, "upper", 1) != 0;
+    int64_t rows = s->dim[s->axes - 2], columns = s->dim[s->axes - 1], k = 0;
+    int count;
+
+    if (node_input(n, 1))
+        k = clamp(*node_constant_ints(n, 1, &count), -rows - 1, columns + 1);
+    for (int64_t i = 0; i < at.count; i++) {
+        int64_t row = at.at[i] / columns % rows, column = at.at[i] % columns;
+
+        from[i] = at.at[i];
+        if (upper ? column - row < k : column - row > k)
+            slot[i] = -1;
+    }
+    return true;
+}
+
 static void trilu_range(const struct node *n, int output, const struct range *in, struct range *out)
 {
     (void)n;
@@ -277,6 +316,8 @@ static void trilu_range(const struct node *n, int output, const struct range *in
 }
 
 const struct operator_functions trilu_functions = {.role = ROLE_VIEW,
+                                                   .trace = trilu_trace,
+                                                   .parts = 1,
                                                    .view = view_trilu,
                                                    .range = trilu_range,
                                                    .infer = trilu_infer,
