@@ -63,6 +63,11 @@ $(BUILD)/generated/onnx.pb-c.o: $(BUILD)/generated/onnx.pb-c.c
 	@$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SANITIZE) -c -o $@ $<
 $(call object,$(wildcard daemon/compiler/model/*.c) tests/unit/compiler/test_scan.c): $(BUILD)/generated/onnx.pb-c.h
 
+# What compiled results depend on besides their models: no cached row outlives a change of it.
+$(BUILD)/generated/compiler_version.h: $(sort $(wildcard daemon/compiler/*.* daemon/compiler/*/*.*))
+	@mkdir -p $(@D) && printf '#define COMPILER_VERSION "%.16s"\n' "$$(cat $^ | sha256sum)" >$@ && echo "  HASH  $@"
+$(BUILD)/daemon/compiler/version.o: $(BUILD)/generated/compiler_version.h
+
 # The cache's schema, as a C string.
 $(BUILD)/generated/cache_schema.h: cache/schema.sql
 	@mkdir -p $(@D) && { echo 'static const char cache_schema[] ='; sed -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@ && echo "  SQL   $<"

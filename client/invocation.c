@@ -67,7 +67,7 @@ struct compile_cache *invocation_cache(struct invocation *v)
         if (!named && endpoint_cache_path(&found))
             found = NULL;
         v->cache =
-            cache_open(named ? named : found, CACHE_LIMIT, COMPILER_VERSION, why, sizeof why);
+            cache_open(named ? named : found, CACHE_LIMIT, compiler_version, why, sizeof why);
         free(found);
         if (v->cache && named && *why)
             invocation_note(v, "onnxgpu: the cache is off: %s", why);

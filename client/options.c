@@ -209,7 +209,7 @@ bool options_read(struct invocation *v, int argc, char **argv, enum exit_status 
         return false;
     }
     if (invocation_flag(v, "version")) {
-        printf("onnxgpu %s, compiler %s, protocol %d\n", ENDPOINT_BUILD, COMPILER_VERSION,
+        printf("onnxgpu %s, compiler %s, protocol %d\n", ENDPOINT_BUILD, compiler_version,
                ENDPOINT_PROTOCOL);
         return false;
     }

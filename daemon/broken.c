@@ -42,14 +42,14 @@ static char *write_report(const char *why, const char *what)
     int length;
 
     hasher_init(&hasher);
-    hasher_add_text(&hasher, COMPILER_VERSION);
+    hasher_add_text(&hasher, compiler_version);
     hasher_add_text(&hasher, why);
     hasher_add_text(&hasher, what);
     name = hasher_finish(&hasher);
     if (!folder || asprintf(&path, "%s/TUKI0190-%016" PRIx64 ".txt", folder, name.high) < 0)
         path = NULL;
     length = asprintf(&text, "onnxgpu: internal error\nbuild: %s\ncompiler: %s\nmodel: %s\n%s\n",
-                      ENDPOINT_BUILD, COMPILER_VERSION, what, why);
+                      ENDPOINT_BUILD, compiler_version, what, why);
     if (path &&
         (length < 0 || output_replace(path, text, (size_t)length, reason, sizeof reason) < 0)) {
         free(path);

@@ -147,7 +147,7 @@ static int apply(struct command_line *line, enum option option, const char *valu
         line->log_file = value;
         break;
     case OPTION_VERSION:
-        printf("onnxgpud %s (compiler %s, protocol %d)\n", ENDPOINT_BUILD, COMPILER_VERSION,
+        printf("onnxgpud %s (compiler %s, protocol %d)\n", ENDPOINT_BUILD, compiler_version,
                ENDPOINT_PROTOCOL);
         line->leave = true;
         break;

@@ -80,7 +80,7 @@ bool stamp_model(struct strbuf *text, const char *file, const char *path, char *
         add_values(text, g ? g->inputs : NULL, g ? g->input_count : 0);
         strbuf_char(text, '\t');
         add_values(text, g ? g->outputs : NULL, g ? g->output_count : 0);
-        strbuf_printf(text, "\t%s\n", COMPILER_VERSION);
+        strbuf_printf(text, "\t%s\n", compiler_version);
     }
     model_close(&job->model);
     context_release(&job->context);

@@ -13,7 +13,8 @@ static struct hash result_key(const struct compile *job)
     struct hasher h;
 
     hasher_init(&h);
-    hasher_add_text(&h, "model " COMPILER_VERSION);
+    hasher_add_text(&h, "model");
+    hasher_add_text(&h, compiler_version);
     hasher_add_number(&h, (uint64_t)o->model_count);
     for (int i = 0; i < o->model_count; i++)
         hasher_add_hash(&h, job->models[i].file.content);

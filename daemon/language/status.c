@@ -97,7 +97,7 @@ static void status_done(struct job *job)
     workspace_count(server->workspace, &counts);
     json_set_string(result, "version", ENDPOINT_BUILD);
     json_set_int(result, "protocol", ENDPOINT_PROTOCOL);
-    json_set_string(result, "compiler", COMPILER_VERSION);
+    json_set_string(result, "compiler", compiler_version);
     json_set_int(result, "pid", (int64_t)getpid());
     json_set_int(result, "uptimeMs", server_uptime_ms(server));
     if (log_place())

@@ -133,7 +133,7 @@ static void take_fingerprint(struct outcome *outcome)
     const char *text = outcome->text_json ? shared_bytes(outcome->text_json, &length) : "";
 
     hasher_init(&hasher);
-    hasher_add_text(&hasher, COMPILER_VERSION);
+    hasher_add_text(&hasher, compiler_version);
     hasher_add_number(&hasher, (uint64_t)outcome->status);
     for (int i = 0; i < outcome->model_count; i++)
         hasher_add_hash(&hasher, outcome->contents[i]);

@@ -162,7 +162,7 @@ static int open_parts(struct server *server)
     int error = 0;
 
     server->cache =
-        cache_open(options->cache, options->cache_limit, COMPILER_VERSION, why, sizeof why);
+        cache_open(options->cache, options->cache_limit, compiler_version, why, sizeof why);
     if (!server->cache)
         return -ENOMEM;
     if (options->cache && *why)

@@ -38,7 +38,7 @@ LIBRARIES = {
 }
 
 # made by the build; as good as a file of the room that includes it
-GENERATED = re.compile(r"onnx\.pb-c\.h|cache_schema\.h")
+GENERATED = re.compile(r"onnx\.pb-c\.h|cache_schema\.h|compiler_version\.h")
 
 
 def room_of(path):

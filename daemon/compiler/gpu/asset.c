@@ -169,7 +169,7 @@ struct hash asset_recipe(struct context *c, const struct weights *w)
     struct hasher h;
 
     hasher_init(&h);
-    hasher_add_text(&h, COMPILER_VERSION);
+    hasher_add_text(&h, compiler_version);
     hasher_add_number(&h, (uint64_t)w->rows);
     hasher_add_number(&h, (uint64_t)w->columns);
     hasher_add_number(&h, (uint64_t)w->width);

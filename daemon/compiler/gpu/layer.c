@@ -103,7 +103,8 @@ static struct hash layer_key(struct recipe_walk *w)
     const struct spot *spot = s->value->plan;
 
     hasher_init(&w->hasher);
-    hasher_add_text(&w->hasher, "layer " COMPILER_VERSION);
+    hasher_add_text(&w->hasher, "layer");
+    hasher_add_text(&w->hasher, compiler_version);
     hasher_add_number(&w->hasher, (uint64_t)w->plan->context->styles);
     add_layout(&w->hasher, &s->layout);
     hasher_add_number(&w->hasher, s->copies);
