@@ -5,6 +5,7 @@
  */
 #include "client/batch.h"
 #include "daemon/asset_cache.h"
+#include "daemon/compiler/gpu/lexer.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,12 @@ static void read_class(struct compiling *c, const char *text)
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ".");
 
+        const char *part = arena_printf(&v->context->arena, "%.*s", (int)length, at);
+
         if (!is_identifier(at, length))
             invocation_misuse(v, "--class takes NAMESPACE.NAME, not \"%s\"", text);
+        if (is_keyword(part))
+            invocation_misuse(v, "--class takes NAMESPACE.NAME, and %s is a keyword of C#", part);
         at += length;
         if (!*at)
             break;

@@ -49,6 +49,8 @@ static void load_inputs(struct invocation *v, struct engine *e, struct tensor **
         if (inputs[number])
             invocation_misuse(v, "input %s is given twice", e->inputs[number].name);
         struct tensor *t = tensor_load(v->context, file, &why);
+        if (!t && strchr(file, '=') && access(file, F_OK))
+            invocation_misuse(v, "the model has no input \"%.*s\"", (int)strcspn(file, "="), file);
         if (!t)
             invocation_fail(v, "%s: %s", file, why);
         const struct meaning *m = &e->inputs[number];

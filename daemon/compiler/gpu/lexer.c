@@ -117,6 +117,12 @@ static int by_text(const void *key, const void *item)
     return strcmp(key, *(const char *const *)item);
 }
 
+bool is_keyword(const char *text)
+{
+    return bsearch(text, keywords, sizeof keywords / sizeof keywords[0], sizeof keywords[0],
+                   by_text) != NULL;
+}
+
 static void lex_word(struct lexer *l, struct token *t)
 {
     bool escaped = peek(l, 0) == '@';
@@ -126,9 +132,7 @@ static void lex_word(struct lexer *l, struct token *t)
     while (is_letter(peek(l, 0)) || is_digit(peek(l, 0)))
         advance(l);
     t->text = copy(l, start);
-    bool keyword = bsearch(t->text, keywords, sizeof keywords / sizeof keywords[0],
-                           sizeof keywords[0], by_text) != NULL;
-    t->kind = keyword && !escaped ? TOKEN_KEYWORD : TOKEN_NAME;
+    t->kind = is_keyword(t->text) && !escaped ? TOKEN_KEYWORD : TOKEN_NAME;
 }
 
 static void lex_number(struct lexer *l, struct token *t)

@@ -64,4 +64,7 @@ const struct token *lexer_peek(struct lexer *l, unsigned ahead);
 /* Takes the next token; at the end gives TOKEN_END again and again. */
 struct token lexer_take(struct lexer *l);
 
+/* Whether C# reserves that word. */
+bool is_keyword(const char *text);
+
 #endif

@@ -48,7 +48,10 @@ static bool scan_model(struct reading *r, struct file *file)
             break;
         if (!same_identity(&before, &after))
             continue;
-        if (!good)
+        if (good && !before.size) {
+            diagnose(r->c, NULL, TUKI0101, NULL, "the file is empty");
+            good = false;
+        } else if (!good)
             diagnose(r->c, NULL, TUKI0101, NULL, "at byte %llu%s%s: %s",
                      (unsigned long long)fault.offset, *fault.field ? ", " : "", fault.field,
                      fault.what);

@@ -1,4 +1,5 @@
 #include "daemon/compiler/model/scan.h"
+#include "daemon/compiler/model/foreign.h"
 #include <limits.h>
 #include <string.h>
 
@@ -45,6 +46,8 @@ struct scanner {
     bool apart;        /* … but not what is passed now, which has a hash of its own */
     uint64_t base;     /* position of the window in the file */
     uint64_t size;
+    uint8_t first[FOREIGN_BYTES]; /* of the file */
+    size_t first_count;
     uint64_t budget;
     struct frame stack[DEPTH];
     int depth;
@@ -123,6 +126,10 @@ static bool refill(struct scanner *s)
     if (got == 0)
         return fail_at(s, s->base + held, "the file ends early");
     s->filled += (size_t)got;
+    if (!s->base && !s->first_count) {
+        s->first_count = s->filled < FOREIGN_BYTES ? s->filled : FOREIGN_BYTES;
+        memcpy(s->first, s->window, s->first_count);
+    }
     return true;
 }
 
@@ -620,6 +627,16 @@ static bool read_field(struct scanner *s, struct frame *frame)
     return true;
 }
 
+/* Where the file is something else altogether, that is its fault. */
+static bool explain(struct scanner *s)
+{
+    const char *kind = foreign_kind(s->first, s->first_count);
+
+    if (kind)
+        *s->fault = (struct scan_fault){.field = "", .what = kind};
+    return false;
+}
+
 bool scan_file(struct context *c, struct arena *arena, struct files *files, struct file *file,
                uint64_t size, const ProtobufCMessageDescriptor *root, struct scan *scan,
                struct scan_fault *fault)
@@ -648,7 +665,7 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
         if (position(s) == frame->end)
             close_message(s);
         else if (!read_field(s, frame))
-            return false;
+            return explain(s);
     }
     hash_passed(s);
     scan->content = hasher_finish(s->content);

@@ -9,9 +9,9 @@
 struct batch {
     struct graph *graph;
     int64_t items;
-    bool *batched;      /* by value id: axis 0 is the batch */
-    bool *silent;       /* by value id: nothing is said of what is computed from it */
-    const char *why;    /* of the last UNSURE, NULL where its rule has no word for it … */
+    bool *batched;   /* by value id: axis 0 is the batch */
+    bool *silent;    /* by value id: nothing is said of what is computed from it */
+    const char *why; /* of the last UNSURE or MIXES, NULL where its rule has no word for it … */
     const char *advice; /* … and what to do, NULL for the usual */
 };
 
@@ -363,7 +363,11 @@ static enum verdict rotary(struct batch *b, struct node *n)
 
 static enum verdict recurrent(struct batch *b, struct node *n)
 {
-    return node_int(n, "layout", 0) ? carried(b, n, 1 | 16 | 32 | 64) : MIXES;
+    if (node_int(n, "layout", 0))
+        return carried(b, n, 1 | 16 | 32 | 64);
+    b->why = "for its steps go along that axis";
+    b->advice = "Export with the batch first (batch_first)";
+    return MIXES;
 }
 
 /* The matrices are those of the last two axes. */
@@ -675,7 +679,12 @@ static void report(struct batch *b, const struct node *n, enum verdict verdict)
     struct context *c = b->graph->context;
     struct place place = node_place(n);
 
-    if (verdict == MIXES)
+    if (verdict == MIXES && b->why)
+        diagnose(
+            c, &place, TUKI0129,
+            arena_printf(&c->arena, "%s, or: %s", b->advice, diagnostic_info(TUKI0129)->advice),
+            "it mixes the %" PRId64 " items of the batch (axis 0), %s", b->items, b->why);
+    else if (verdict == MIXES)
         diagnose(c, &place, TUKI0129, NULL, "it mixes the %" PRId64 " items of the batch (axis 0)",
                  b->items);
     else if (b->why)

@@ -254,6 +254,37 @@ static void refuses_damage(void **state)
     assert_fault(s, "graph", 0, "past the end of the file");
 }
 
+/* What is no ONNX file at all is called by its name; a damaged one is not. */
+static void knows_other_formats(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *what;
+    } files[] = {
+        {"version https://git-lfs.github.com/spec/v1\n", 43, "Git LFS"},
+        {"PK\3\4\0\0\0\0", 8, "ZIP"},
+        {"\x89HDF\r\n\x1a\n\0\0\0\0", 12, "HDF5"},
+        {"\x1c\0\0\0TFL3\0\0", 10, "TensorFlow Lite"},
+        {"\x93NUMPY\1\0v\0{'descr'", 18, "NumPy"},
+        {"\x80\2}q\0X", 6, "pickle"},
+        {"\x1f\x8b\x08\0", 4, "gzip"},
+        {"<html>", 6, "HTML"},
+        {"import torch\n", 13, "text"},
+        {"\x08\x08\x12\x7fpytorch", 11, "past the end"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct scanned s;
+
+        scan_bytes(&s, files[i].bytes, files[i].size);
+        assert_false(s.good);
+        assert_non_null(strstr(s.fault.what, files[i].what));
+        context_release(&s.c);
+    }
+}
+
 static void lists_must_be_whole(void **state)
 {
     struct strbuf tensor = message(), graph = message(), model = message();
@@ -385,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(is_cut_anywhere, bytes_begin, bytes_end),
         cmocka_unit_test_setup_teardown(names_the_place, bytes_begin, bytes_end),
         cmocka_unit_test_setup_teardown(refuses_damage, bytes_begin, bytes_end),
+        cmocka_unit_test_setup_teardown(knows_other_formats, bytes_begin, bytes_end),
         cmocka_unit_test_setup_teardown(lists_must_be_whole, bytes_begin, bytes_end),
         cmocka_unit_test_setup_teardown(drops_unknown_fields, bytes_begin, bytes_end),
         cmocka_unit_test_setup_teardown(notes_stretches, bytes_begin, bytes_end),
