@@ -41,8 +41,9 @@ int main(int argc, char **argv)
     static struct invocation invocation;
     static enum exit_status status = EXIT_TROUBLE;
 
-    /* A reader that went away is a failed write. */
+    /* A reader that went away and a limit of size are failed writes. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     context_init(&context, NULL);
     invocation.context = &context;
     if (setjmp(context.escape) == 0)

@@ -241,9 +241,11 @@ int main(int argc, char **argv)
         rc = EXIT_USE;
         goto out;
     }
-    /* A client that goes away is an error of write(), and a lease that is broken one of nobody. */
+    /* A client that goes away and a limit of size are errors of write(), and a lease that is broken
+     * one of nobody. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGIO, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     /* One thread more than workers, for libuv's own. */
     snprintf(pool, sizeof pool, "%d", server->jobs + 2);
     setenv("UV_THREADPOOL_SIZE", pool, 1);

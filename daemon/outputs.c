@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define LEFT_BEHIND_S 10
+#define LEFT_BEHIND_ALIVE_S 600
 
 /* One file on its way: compared with what is there, or written beside it. */
 struct output {
@@ -66,10 +67,32 @@ static bool write_piece(void *state, const void *bytes, size_t size)
     return true;
 }
 
-/* Whether path is a regular file with exactly the bytes that produce gives. */
-static bool same_already(const char *path, produce *producer, void *state)
+/* Where a file is to be: its folder, held open, so that one that is renamed meanwhile is still the
+ * same, and nothing stays behind in it. */
+struct target {
+    int folder;
+    const char *name; /* in the path */
+    int before;       /* characters of the path before the name */
+};
+
+/* -1 with errno. */
+static int target_open(struct target *target, const char *path)
 {
-    struct output old = {.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+
+    target->name = slash ? slash + 1 : path;
+    target->before = slash ? (int)(slash - path) + 1 : 0;
+    target->folder = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    return target->folder;
+}
+
+/* Whether the file is a regular one with exactly the bytes that produce gives. */
+static bool same_already(const struct target *target, produce *producer, void *state)
+{
+    struct output old = {.descriptor = openat(target->folder, target->name,
+                                              O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
     struct stat status;
     bool same = false;
     char more;
@@ -83,31 +106,31 @@ static bool same_already(const char *path, produce *producer, void *state)
     return same;
 }
 
-/* Creates a file beside path: hidden and of no known ending, so that whoever looks at the folder
- * meanwhile passes over it. A file that is replaced keeps its permissions; a new one gets what the
- * user's mask leaves (which mkstemp() would not ask). -1 with errno; *temporary is to be freed. */
-static int create_beside(const char *path, char **temporary)
+/* Creates a file beside the target: hidden and of no known ending, so that whoever looks at the
+ * folder meanwhile passes over it. A file that is replaced keeps its permissions; a new one gets
+ * what the user's mask leaves (which mkstemp() would not ask). -1 with errno; *temporary, its path,
+ * is to be freed. */
+static int create_beside(const struct target *target, const char *path, char **temporary)
 {
     static atomic_uint last;
-    const char *slash = strrchr(path, '/');
-    int folder = slash ? (int)(slash - path) + 1 : 0;
     struct stat status;
     int descriptor = -1;
 
     for (int attempt = 0; attempt < 100 && descriptor < 0; attempt++) {
         free(*temporary);
-        if (asprintf(temporary, "%.*s.%s.%ld-%u", folder, path, path + folder, (long)getpid(),
-                     atomic_fetch_add(&last, 1)) < 0) {
+        if (asprintf(temporary, "%.*s.%s.%ld-%u", target->before, path, target->name,
+                     (long)getpid(), atomic_fetch_add(&last, 1)) < 0) {
             *temporary = NULL;
             errno = ENOMEM;
             return -1;
         }
-        descriptor = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        descriptor = openat(target->folder, *temporary + target->before,
+                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor < 0 && errno != EEXIST)
             return -1;
     }
-    if (descriptor >= 0 && !stat(path, &status) && S_ISREG(status.st_mode) &&
-        fchmod(descriptor, status.st_mode & 07777))
+    if (descriptor >= 0 && !fstatat(target->folder, target->name, &status, 0) &&
+        S_ISREG(status.st_mode) && fchmod(descriptor, status.st_mode & 07777))
         errno = 0; /* another's file in our folder: the new one is ours */
     return descriptor;
 }
@@ -118,28 +141,35 @@ static int replace(const struct outputs *out, const char *path, produce *produce
                    int *error)
 {
     struct output o = {.descriptor = -1};
+    struct target target;
     char *temporary = NULL;
     int result = -1;
 
     *error = 0;
-    if (same_already(path, producer, state))
-        return 0;
-    o.descriptor = create_beside(path, &temporary);
+    if (target_open(&target, path) < 0) {
+        o.error = errno;
+        goto out;
+    }
+    if (same_already(&target, producer, state)) {
+        result = 0;
+        goto out;
+    }
+    o.descriptor = create_beside(&target, path, &temporary);
     if (o.descriptor < 0) {
         o.error = errno;
         goto out;
     }
     if (!producer(state, write_piece, &o)) {
-        unlink(temporary);
+        unlinkat(target.folder, temporary + target.before, 0);
         goto out;
     }
     int closed = close(o.descriptor);
     o.descriptor = -1;
     if (!closed && out && out->hooks && out->hooks->replacing)
         out->hooks->replacing(out->state, path, temporary);
-    if (closed || rename(temporary, path)) {
+    if (closed || renameat(target.folder, temporary + target.before, target.folder, target.name)) {
         o.error = errno;
-        unlink(temporary);
+        unlinkat(target.folder, temporary + target.before, 0);
         goto out;
     }
     result = 1;
@@ -147,6 +177,8 @@ out:
     *error = o.error;
     if (o.descriptor >= 0)
         close(o.descriptor);
+    if (target.folder >= 0)
+        close(target.folder);
     free(temporary);
     return result;
 }
@@ -357,17 +389,53 @@ static bool is_temporary(const char *name, long *pid)
            ends_with(name, length, ".asset.meta");
 }
 
-/* Whether a process was killed while it wrote this. That its maker is not to be seen is no proof
- * where machines or containers share a folder; that nobody writes it any more is one. */
-static bool is_left_behind(int folder, const char *name)
+bool outputs_is_temporary(const char *name)
 {
-    struct stat status;
     long pid;
 
-    if (!is_temporary(name, &pid) || pid > INT_MAX || !kill((pid_t)pid, 0) || errno != ESRCH)
-        return false;
-    return !fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISREG(status.st_mode) &&
-           time(NULL) - status.st_mtime > LEFT_BEHIND_S;
+    return is_temporary(name, &pid);
+}
+
+enum left { LEFT_NOT, LEFT_YOUNG, LEFT_BEHIND };
+
+/*
+ * Whether a process was killed while it wrote this. That its maker is not to be seen is no proof
+ * where machines or containers share a folder; that nobody writes it any more is one. That its
+ * number is somebody's is none either, numbers come round again: but no file is ten minutes on its
+ * way. A time that is still to come is one that passed before a clock was set back.
+ */
+static enum left is_left_behind(int folder, const char *name)
+{
+    struct stat status;
+    int64_t age;
+    bool alive;
+    long pid;
+
+    if (!is_temporary(name, &pid) || pid > INT_MAX ||
+        fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode))
+        return LEFT_NOT;
+    alive = !kill((pid_t)pid, 0) || errno != ESRCH;
+    age = llabs((int64_t)time(NULL) - (int64_t)status.st_mtime);
+    if (age > (alive ? LEFT_BEHIND_ALIVE_S : LEFT_BEHIND_S))
+        return LEFT_BEHIND;
+    return alive ? LEFT_NOT : LEFT_YOUNG;
+}
+
+int outputs_sweep(const char *path)
+{
+    DIR *folder = opendir(path);
+    int young = 0;
+
+    for (const struct dirent *e; folder && (e = readdir(folder));) {
+        enum left left = is_left_behind(dirfd(folder), e->d_name);
+
+        young += left == LEFT_YOUNG;
+        if (left == LEFT_BEHIND)
+            unlinkat(dirfd(folder), e->d_name, 0);
+    }
+    if (folder)
+        closedir(folder);
+    return young;
 }
 
 static bool is_listed(const char *name, const struct compile_asset *assets, int count)
@@ -396,7 +464,7 @@ static void delete_unlisted(struct outputs *out, const char *file_name,
     for (const struct dirent *e; folder && stem && (e = readdir(folder));) {
         char *path;
 
-        if (is_left_behind(dirfd(folder), e->d_name)) {
+        if (is_left_behind(dirfd(folder), e->d_name) == LEFT_BEHIND) {
             unlinkat(dirfd(folder), e->d_name, 0);
             continue;
         }

@@ -46,6 +46,12 @@ void outputs_release(struct outputs *outputs);
  * STEM.w<digits>[s][Style<digits>].asset[.meta]. */
 bool outputs_is_asset(const char *name, const char *stem);
 
+/* Whether name is that of a file on its way (.NAME.PID-NUMBER of one of our files). */
+bool outputs_is_temporary(const char *name);
+/* Deletes the temporary files in folder whose makers were killed. How many are left that may be of
+ * a dead process, but are too young for that to be certain. Blocking. */
+int outputs_sweep(const char *folder);
+
 /* Writes bytes to path by the same rule. 1: written, 0: the same already, -1: failed, and why (size
  * bytes) says so. */
 int output_replace(const char *path, const void *bytes, size_t length, char *why, size_t size);

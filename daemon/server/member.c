@@ -29,6 +29,7 @@ struct read_work {
     bool busy; /* somebody writes it just now */
     bool exists, saved;
     struct snapshot disk;
+    struct path_list links;
     struct script *script; /* NULL: it does not exist, or cannot be read */
 };
 
@@ -97,6 +98,7 @@ void member_free(struct member *member)
     release_waiters(member, NULL);
     script_release(member->script);
     snapshot_release(&member->disk);
+    path_list_release(&member->links);
     free(member->path);
     free(member);
 }
@@ -176,18 +178,41 @@ static char *read_disk(struct read_work *work, size_t *size)
     }
 }
 
+static void trace_links(struct read_work *work)
+{
+    char *here = path_folder(work->path);
+
+    path_trace(work->path, true, &work->links);
+    for (int u = 0; u < work->script->unit_count; u++)
+        for (int m = 0; m < work->script->units[u].model_count; m++) {
+            const char *argument = work->script->units[u].models[m].argument;
+            char *path = *argument == '/' ? memory_text(argument) : path_join(here, argument);
+
+            /* What is at the end is the compile's to know. */
+            path_trace(path, false, &work->links);
+            free(path);
+        }
+    free(here);
+}
+
+static void watch_folder_of(struct watch *watch, const char *path)
+{
+    char *folder = path_folder(path);
+
+    if (!watch_has(watch, folder))
+        watch_add(watch, folder);
+    free(folder);
+}
+
 static void watch_folders(struct read_work *work)
 {
     for (int u = -1; u < work->script->unit_count; u++)
-        for (int m = 0; m < (u < 0 ? 1 : work->script->units[u].options.model_count); m++) {
-            char *folder =
-                path_folder(u < 0 ? work->path : work->script->units[u].options.models[m]);
-
-            /* Where a link leads is watched, too: that is where its content changes. */
-            if (!watch_has(work->server->watch, folder))
-                watch_add(work->server->watch, folder);
-            free(folder);
-        }
+        for (int m = 0; m < (u < 0 ? 1 : work->script->units[u].options.model_count); m++)
+            watch_folder_of(work->server->watch,
+                            u < 0 ? work->path : work->script->units[u].options.models[m]);
+    /* Where a link leads is watched, too: that is where its content changes. */
+    for (size_t i = 0; i < work->links.count; i++)
+        watch_folder_of(work->server->watch, work->links.list[i]);
 }
 
 static void read_run(struct job *job)
@@ -213,8 +238,10 @@ static void read_run(struct job *job)
             work->script = script_read(work->path, disk, size, path_canonical);
         }
     }
-    if (work->script)
+    if (work->script) {
+        trace_links(work);
         watch_folders(work);
+    }
     free(disk);
 }
 
@@ -267,6 +294,9 @@ static void apply(struct member *member, struct read_work *work)
     snapshot_release(&member->disk);
     member->disk = work->disk;
     snapshot_init(&work->disk);
+    path_list_release(&member->links);
+    member->links = work->links;
+    work->links = (struct path_list){NULL, 0};
     if (!work->script) {
         work->script = script_read(member->path, "", 0, NULL);
         if (!work->script)
@@ -303,6 +333,7 @@ static void read_done(struct job *job)
     }
     script_release(work->script);
     snapshot_release(&work->disk);
+    path_list_release(&work->links);
     free(work->text);
     free(work->path);
     free(work);

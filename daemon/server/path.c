@@ -1,6 +1,8 @@
 #include "daemon/server/path.h"
 
 #include "daemon/server/memory.h"
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #define SETTLED_NS 2000000000
+#define LINKS_MAX 40 /* as the kernel's */
 
 const char *path_name(const char *path)
 {
@@ -95,6 +98,110 @@ char *path_canonical(const char *path)
     free(folder);
     free(absolute);
     return result;
+}
+
+/* --- links ------------------------------------------------------------------------------------ */
+
+void path_list_add(struct path_list *paths, const char *path)
+{
+    if (path_list_has(paths, path))
+        return;
+    paths->list = memory_grow(paths->list, paths->count, sizeof *paths->list);
+    paths->list[paths->count++] = memory_text(path);
+}
+
+bool path_list_has(const struct path_list *paths, const char *path)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (strcmp(paths->list[i], path) == 0)
+            return true;
+    return false;
+}
+
+bool path_list_inside(const struct path_list *paths, const char *folder)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        if (path_inside(folder, paths->list[i]))
+            return true;
+    return false;
+}
+
+void path_list_release(struct path_list *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free(paths->list[i]);
+    free(paths->list);
+    *paths = (struct path_list){NULL, 0};
+}
+
+/* What a link says; NULL: it is none, which is EINVAL, or cannot be reached. */
+static char *link_text(const char *path)
+{
+    char text[PATH_MAX];
+    ssize_t length = readlink(path, text, sizeof text - 1);
+
+    if (length < 0)
+        return NULL;
+    text[length] = '\0';
+    return memory_text(text);
+}
+
+/* The first component of the rest, taken off it; "" at the end. */
+static char *take_component(char **rest)
+{
+    char *from = *rest + strspn(*rest, "/"), *name, *left;
+    size_t length = strcspn(from, "/");
+
+    name = memory_printf("%.*s", (int)length, from);
+    left = memory_text(from + length);
+    free(*rest);
+    *rest = left;
+    return name;
+}
+
+void path_trace(const char *path, bool end, struct path_list *links)
+{
+    char *here = memory_text("/"), *rest = memory_text(path);
+    int met = 0;
+
+    while (met < LINKS_MAX) {
+        char *name = take_component(&rest), *next, *text;
+        bool last = !*name, missing;
+
+        if (strcmp(name, "..") == 0)
+            next = path_folder(here);
+        else if (!*name || strcmp(name, ".") == 0)
+            next = memory_text(here);
+        else
+            next = path_join(here, name);
+        text = link_text(next);
+        missing = !text && errno != EINVAL;
+        if (text) {
+            char *longer = path_join(text, rest);
+
+            met++;
+            path_list_add(links, next);
+            free(rest);
+            rest = longer;
+            if (*text == '/') {
+                free(here);
+                here = memory_text("/");
+            }
+            free(next);
+        } else {
+            free(here);
+            here = next;
+        }
+        free(text);
+        free(name);
+        if (last || missing) {
+            if (missing ? !last || met : met && end)
+                path_list_add(links, here);
+            break;
+        }
+    }
+    free(here);
+    free(rest);
 }
 
 bool path_inside(const char *folder, const char *path)

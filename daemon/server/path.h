@@ -17,6 +17,22 @@ char *path_join(const char *folder, const char *name);
 bool path_inside(const char *folder, const char *path);
 bool path_ends(const char *path, const char *suffix);
 
+/* Paths that something depends on, each once. A zeroed list is empty. */
+struct path_list {
+    char **list;
+    size_t count;
+};
+void path_list_add(struct path_list *paths, const char *path);
+bool path_list_has(const struct path_list *paths, const char *path);
+/* Whether one of them is folder or lies below it. */
+bool path_list_inside(const struct path_list *paths, const char *folder);
+void path_list_release(struct path_list *paths);
+
+/* Adds the links that are met on the way to path (any absolute one), by canonical paths, and the
+ * first thing on it that is missing or cannot be reached; with `end` what a link leads to in the
+ * end, too. */
+void path_trace(const char *path, bool end, struct path_list *links);
+
 /* stat() in the compiler's terms, links followed; false: not there, or no regular file. */
 bool path_identity(const char *path, struct file_identity *identity);
 /* Whether a stat may stand for the content that was read at that time (started at_ns): both times 2

@@ -1,6 +1,7 @@
 #include "daemon/server/scan.h"
 
 #include "daemon/language/script.h"
+#include "daemon/outputs.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/table.h"
@@ -110,6 +111,8 @@ static void visit_folder(struct walk *walk, const char *path, int depth)
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = NULL;
     struct dirent *entry;
+    struct stat here;
+    bool temporary = false;
 
     if (descriptor < 0 || !first_visit(walk, descriptor))
         goto out;
@@ -122,6 +125,10 @@ static void visit_folder(struct walk *walk, const char *path, int depth)
             walk->scan->unwatched = memory_text(path);
         }
     }
+    if (depth == 0 && fstat(descriptor, &here) == 0) {
+        walk->scan->device = here.st_dev;
+        walk->scan->inode = here.st_ino;
+    }
     walk->scan->folders++;
     folder = fdopendir(descriptor);
     if (!folder)
@@ -131,6 +138,7 @@ static void visit_folder(struct walk *walk, const char *path, int depth)
         struct stat status;
         char *child;
 
+        temporary = temporary || outputs_is_temporary(entry->d_name);
         if (entry->d_name[0] == '.')
             continue;
         child = path_join(path, entry->d_name);
@@ -143,6 +151,8 @@ static void visit_folder(struct walk *walk, const char *path, int depth)
         }
         free(child);
     }
+    if (temporary && outputs_sweep(path))
+        path_list_add(&walk->scan->leftovers, path);
 out:
     if (folder)
         closedir(folder);
@@ -176,4 +186,5 @@ void scan_release(struct scan *scan)
     free(scan->scripts);
     free(scan->models);
     free(scan->unwatched);
+    path_list_release(&scan->leftovers);
 }

@@ -19,11 +19,16 @@
 /* Work that does not look at its cancel flag for so long is left behind. */
 #define LEAVE_MS 3000
 
+/* What tells the process to leave. Those but the last that were ignored when it began stay so: a
+ * shell's background job, nohup. */
+static const int told_by[] = {SIGINT, SIGHUP, SIGTERM};
+#define SIGNALS (sizeof told_by / sizeof *told_by)
+
 /* What lives as long as the loop. */
 struct process {
     struct server server;
     uv_loop_t loop;
-    uv_signal_t interrupt, terminate;
+    uv_signal_t signals[SIGNALS];
     uv_timer_t idle, leave;
 };
 
@@ -88,8 +93,8 @@ void server_leave(struct server *server, int exit_code)
         listener_close(server->listener);
     server->listener = NULL;
     jobs_cancel_all(server->jobs);
-    uv_signal_stop(&process->interrupt);
-    uv_signal_stop(&process->terminate);
+    for (size_t i = 0; i < SIGNALS; i++)
+        uv_signal_stop(&process->signals[i]);
     uv_timer_stop(&process->idle);
     uv_timer_start(&process->leave, leave_late, LEAVE_MS, 0);
     uv_unref((uv_handle_t *)&process->leave);
@@ -101,6 +106,19 @@ static void told_to_leave(uv_signal_t *handle, int number)
 
     log_line(LOG_INFO, "signal %d", number);
     server_leave(&process->server, 0);
+}
+
+static void listen_for_signals(struct process *process)
+{
+    for (size_t i = 0; i < SIGNALS; i++) {
+        struct sigaction before;
+
+        if (told_by[i] != SIGTERM && sigaction(told_by[i], NULL, &before) == 0 &&
+            before.sa_handler == SIG_IGN)
+            continue;
+        uv_signal_start(&process->signals[i], told_to_leave, told_by[i]);
+        uv_unref((uv_handle_t *)&process->signals[i]);
+    }
 }
 
 static void idle_over(uv_timer_t *timer)
@@ -153,6 +171,7 @@ static int open_parts(struct server *server)
         .wanted = workspace_wanted,
         .changed = workspace_changed,
         .folder_came = workspace_folder_came,
+        .folder_changed = workspace_folder_changed,
         .folder_gone = workspace_folder_gone,
         .lost = workspace_lost,
         .state = NULL,
@@ -211,8 +230,8 @@ static void close_parts(struct server *server)
     publish_free(server->publish);
     progress_free(server->progress);
     jobs_free(server->jobs);
-    uv_close((uv_handle_t *)&process->interrupt, NULL);
-    uv_close((uv_handle_t *)&process->terminate, NULL);
+    for (size_t i = 0; i < SIGNALS; i++)
+        uv_close((uv_handle_t *)&process->signals[i], NULL);
     uv_close((uv_handle_t *)&process->idle, NULL);
     uv_close((uv_handle_t *)&process->leave, NULL);
     if (server->listener)
@@ -238,20 +257,18 @@ int server_run(const struct server_options *options)
     server->options = options;
     server->exit_code = EXIT_TROUBLE;
     server->started_ms = (int64_t)uv_now(&process->loop);
-    uv_signal_init(&process->loop, &process->interrupt);
-    uv_signal_init(&process->loop, &process->terminate);
+    for (size_t i = 0; i < SIGNALS; i++) {
+        uv_signal_init(&process->loop, &process->signals[i]);
+        process->signals[i].data = process;
+    }
     uv_timer_init(&process->loop, &process->idle);
     uv_timer_init(&process->loop, &process->leave);
-    process->interrupt.data = process->terminate.data = process->idle.data = process->leave.data =
-        process;
+    process->idle.data = process->leave.data = process;
     rc = open_parts(server);
     if (rc == 0)
         rc = open_ways_in(server);
     if (rc == 0) {
-        uv_signal_start(&process->interrupt, told_to_leave, SIGINT);
-        uv_signal_start(&process->terminate, told_to_leave, SIGTERM);
-        uv_unref((uv_handle_t *)&process->interrupt);
-        uv_unref((uv_handle_t *)&process->terminate);
+        listen_for_signals(process);
         for (size_t i = 0; i < options->watch_count; i++)
             workspace_add_root(server->workspace, options->watch[i]);
         look_idle(server);

@@ -8,11 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LATELY_NS 2000000000
+
+/* Less than 2 s ago. A time that is still to come says nothing: a clock was set back, or a copy
+ * keeps what another machine took for the time. */
+static bool lately(int64_t then_ns, int64_t now_ns)
+{
+    return then_ns <= now_ns && now_ns - then_ns < LATELY_NS;
+}
+
 static bool young(const char *path)
 {
     struct file_identity identity;
+    int64_t now = file_clock_ns();
 
-    return path_identity(path, &identity) && !file_identity_settled(&identity, file_clock_ns());
+    return path_identity(path, &identity) &&
+           (lately(identity.modified_ns, now) || lately(identity.changed_ns, now));
 }
 
 bool snapshot_being_written(const char *path)
@@ -38,6 +49,7 @@ bool snapshot_being_written(const char *path)
 
 void snapshot_note(struct snapshot *snapshot, const char *path)
 {
+    struct path_list links = {NULL, 0};
     struct snapshot_file *file;
 
     if (snapshot_has(snapshot, path))
@@ -47,6 +59,11 @@ void snapshot_note(struct snapshot *snapshot, const char *path)
     file->path = memory_text(path);
     file->read_ns = file_clock_ns();
     file->exists = path_identity(path, &file->identity);
+    /* What lies at the end of a link, and the links between, are what changes. */
+    path_trace(path, true, &links);
+    for (size_t i = 0; i < links.count; i++)
+        snapshot_note(snapshot, links.list[i]);
+    path_list_release(&links);
 }
 
 static bool note(struct files *files, const char *path, const char **why)

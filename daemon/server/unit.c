@@ -11,6 +11,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* After a file could not be written: twice as long each time. */
+#define RETRY_MS 2000
+#define RETRY_LIMIT_MS 300000
 
 struct compile_work {
     struct job job;
@@ -29,11 +34,11 @@ struct write_work {
     struct unit *unit; /* NULL: the unit is gone */
     struct server *server;
     struct outcome *outcome; /* owns the compile; only that part is used */
-    char *folder;
+    char *folder, *script;
     bool with_text;
     struct hash fingerprint;
     struct outputs outputs;
-    bool good;
+    bool good, gone; /* gone: with the script, whose end is yet to be heard of */
 };
 
 struct unit *unit_new(struct member *member, int number)
@@ -57,6 +62,7 @@ void unit_free(struct unit *unit)
     if (unit->writing)
         unit->writing->unit = NULL;
     outcome_free(unit->outcome);
+    free(unit->write_why);
     free(unit);
 }
 
@@ -113,6 +119,14 @@ static void compile_run_job(struct job *job)
     work->outcome = outcome_new(work->script, work->number, &work->server->compile_cache.base,
                                 &work->cancel, work->keep, &work->written);
     cache_commit(work->server->cache);
+    /* Events come from where the bytes lie: behind links, and in folders that no root holds. */
+    for (size_t i = 0; work->outcome && i < work->outcome->snapshot.count; i++) {
+        char *folder = path_folder(work->outcome->snapshot.list[i].path);
+
+        if (!watch_has(work->server->watch, folder))
+            watch_add(work->server->watch, folder);
+        free(folder);
+    }
 }
 
 static void adopt(struct unit *unit, struct compile_work *work)
@@ -207,6 +221,11 @@ void unit_outdate(struct unit *unit, enum job_priority priority)
 
 void unit_tick(struct unit *unit, int64_t now_ms)
 {
+    /* What was made was not kept, but the cache makes it again for little. */
+    if (unit->retry_ms && now_ms >= unit->retry_ms && !unit->writing && !unit->compiling) {
+        unit->retry_ms = 0;
+        unit_outdate(unit, JOB_BACKGROUND);
+    }
     if (!unit->written_since_ms)
         return;
     if (!unit->written_long && now_ms - unit->written_since_ms >= SETTLE_LIMIT_MS) {
@@ -231,6 +250,33 @@ static void write_run(struct job *job)
     };
 
     work->good = write_files(&order, &work->outputs);
+    work->gone = !work->good && access(work->script, F_OK) < 0;
+}
+
+/* A full disk has room again some day, and permissions are given back. Said once, NULL: not at all.
+ */
+static void retry_later(struct unit *unit, const char *why)
+{
+    struct workspace *workspace = unit->member->workspace;
+    bool news = why && (!unit->write_why || strcmp(unit->write_why, why) != 0);
+
+    unit->retry_wait_ms = unit->retry_wait_ms ? 2 * unit->retry_wait_ms : RETRY_MS;
+    if (unit->retry_wait_ms > RETRY_LIMIT_MS)
+        unit->retry_wait_ms = RETRY_LIMIT_MS;
+    unit->retry_ms = workspace_now_ms(workspace) + unit->retry_wait_ms;
+    workspace_tick_in(workspace, unit->retry_wait_ms);
+    if (!news)
+        return;
+    free(unit->write_why);
+    unit->write_why = memory_text(why);
+    server_warn(workspace->server, "%s", why);
+}
+
+static void write_succeeded(struct unit *unit)
+{
+    unit->retry_ms = unit->retry_wait_ms = 0;
+    free(unit->write_why);
+    unit->write_why = NULL;
 }
 
 static void write_done(struct job *job)
@@ -244,9 +290,10 @@ static void write_done(struct job *job)
         log_line(LOG_INFO, "wrote %s", outputs->written[i]);
     if (unit) {
         unit->writing = NULL;
-        unit->write_failed = !work->good && !job_cancelled(job);
-        if (unit->write_failed) {
-            server_warn(work->server, "%s", outputs->why);
+        if (work->good)
+            write_succeeded(unit);
+        if (!work->good && !job_cancelled(job)) {
+            retry_later(unit, work->gone ? NULL : outputs->why);
         } else if (!job_cancelled(job) &&
                    (outputs->written_count || !hash_equal(unit->told, work->fingerprint))) {
             unit->told = work->fingerprint;
@@ -258,6 +305,7 @@ static void write_done(struct job *job)
     outputs_release(&work->outputs);
     outcome_free(work->outcome);
     free(work->folder);
+    free(work->script);
     free(work);
     if (member)
         member_settle(member);
@@ -290,6 +338,7 @@ void unit_write(struct unit *unit)
     work->unit = unit;
     work->server = member->workspace->server;
     work->folder = path_folder(member->path);
+    work->script = memory_text(member->path);
     work->with_text = member_writable(member);
     work->fingerprint = unit->outcome->fingerprint;
     work->outcome = memory_new(sizeof *work->outcome);

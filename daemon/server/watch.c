@@ -4,9 +4,11 @@
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/settle.h"
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <uv.h>
 
 #define LOST_MS 1000
@@ -14,7 +16,9 @@
 struct watch {
     struct watch_events events;
     const struct watch_backend *backend;
-    void *state; /* of the back end */
+    void *state;  /* of the back end; NULL: there is none */
+    int no_state; /* negative errno: why */
+    void *poll;   /* of watch_poll */
     struct settle settle;
     uv_timer_t timer; /* for what settles */
     uv_timer_t again; /* after changes were lost */
@@ -99,6 +103,9 @@ void watch_report(struct watch *watch, enum watch_kind kind, const char *folder,
     case WATCH_FOLDER_CAME:
         watch->events.folder_came(watch->events.state, path);
         break;
+    case WATCH_FOLDER_CHANGED:
+        watch->events.folder_changed(watch->events.state, path ? path : folder);
+        break;
     case WATCH_FOLDER_GONE:
     case WATCH_SELF_GONE:
         watch_remove(watch, path ? path : folder);
@@ -124,8 +131,11 @@ struct watch *watch_new(struct uv_loop_s *loop, const struct watch_events *event
     watch->events = *events;
     watch->backend = &watch_inotify;
     pthread_mutex_init(&watch->mutex, NULL);
-    watch->state = watch->backend->start(watch, loop, error);
-    if (!watch->state) {
+    watch->state = watch->backend->start(watch, loop, &watch->no_state);
+    watch->poll = watch_poll.start(watch, loop, error);
+    if (!watch->poll) {
+        if (watch->state)
+            watch->backend->stop(watch->state);
         pthread_mutex_destroy(&watch->mutex);
         free(watch);
         return NULL;
@@ -159,29 +169,60 @@ void watch_free(struct watch *watch)
 {
     if (!watch)
         return;
-    watch->backend->stop(watch->state);
+    if (watch->state)
+        watch->backend->stop(watch->state);
+    watch_poll.stop(watch->poll);
     uv_close((uv_handle_t *)&watch->timer, closed);
     uv_close((uv_handle_t *)&watch->again, closed);
 }
 
+/* File systems that another machine or the host may change without an event here. */
+static bool is_remote(const char *folder)
+{
+    static const uint32_t magics[] = {
+        0x00006969 /* NFS */,   0x0000517b /* SMB */,    0xff534d42 /* CIFS */,
+        0xfe534d42 /* SMB 2 */, 0x65735546 /* FUSE */,   0x01021997 /* 9P */,
+        0x5346414f /* AFS */,   0x6b414653 /* kAFS */,   0x73757245 /* Coda */,
+        0x00c36400 /* Ceph */,  0x0bd00bd0 /* Lustre */, 0x01161970 /* GFS2 */,
+        0x7461636f /* OCFS2 */, 0x47504653 /* GPFS */,   0x19830326 /* BeeGFS */,
+        0x786f4256 /* vbox */,  0xbacbacbc /* VMware */, 0x7c7c6673 /* Parallels */,
+    };
+    struct statfs status;
+
+    if (statfs(folder, &status) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if ((uint32_t)status.f_type == magics[i])
+            return true;
+    return false;
+}
+
 int watch_add(struct watch *watch, const char *folder)
 {
-    return watch->backend->add(watch->state, folder);
+    int rc = watch->state ? watch->backend->add(watch->state, folder) : watch->no_state, polled;
+
+    if (rc == 0 ? !is_remote(folder) : rc != -ENOSPC && rc != -EMFILE && watch->state)
+        return rc;
+    polled = watch_poll.add(watch->poll, folder);
+    return polled < 0 ? polled : rc;
 }
 
 void watch_remove(struct watch *watch, const char *folder)
 {
-    watch->backend->remove(watch->state, folder);
+    if (watch->state)
+        watch->backend->remove(watch->state, folder);
+    watch_poll.remove(watch->poll, folder);
 }
 
 bool watch_has(struct watch *watch, const char *folder)
 {
-    return watch->backend->has(watch->state, folder);
+    return (watch->state && watch->backend->has(watch->state, folder)) ||
+           watch_poll.has(watch->poll, folder);
 }
 
 size_t watch_count(struct watch *watch)
 {
-    return watch->backend->count(watch->state);
+    return (watch->state ? watch->backend->count(watch->state) : 0) + watch_poll.count(watch->poll);
 }
 
 void watch_expect(struct watch *watch, const char *path, const struct file_identity *identity)

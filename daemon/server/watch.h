@@ -4,7 +4,8 @@
  * What changes in folders. A folder is watched, never a file; whoever walks a tree watches each
  * folder before listing it, so that nothing is missed between the two. How changes are noticed is a
  * back end's business (watch_inotify.c); that they have settled, are not our own, and are reported
- * once, is decided here.
+ * once, is decided here. Where the system has no more watches to give, or hears of other machines'
+ * changes not at all, folders are looked at every 2 s (watch_poll.c).
  *
  * All on the loop thread, but for watch_add() and watch_expect(), which any thread may call.
  */
@@ -25,6 +26,8 @@ struct watch_events {
      */
     void (*folder_came)(void *state, const char *folder);
     void (*folder_gone)(void *state, const char *folder);
+    /* A folder may be listed by others than before. */
+    void (*folder_changed)(void *state, const char *folder);
     /* Changes were lost: everything has to be looked at again. At most once a second. */
     void (*lost)(void *state);
 };
@@ -36,7 +39,8 @@ void watch_free(struct watch *watch);
 
 /*
  * Watches one folder (canonical; what lies below it is not). Watching it again is fine. 0; -ENOSPC
- * or -EMFILE: a limit of the system is reached; else negative errno.
+ * or -EMFILE: a limit of the system is reached, and the folder is looked at every 2 s instead; else
+ * negative errno.
  */
 int watch_add(struct watch *watch, const char *folder);
 /* Stops watching the folder and all below it. */
@@ -54,11 +58,12 @@ void watch_expect(struct watch *watch, const char *path, const struct file_ident
 /* --- for back ends -------------------------------------------------------------------------- */
 
 enum watch_kind {
-    WATCH_FILE,        /* created, closed after writing, moved in or out, deleted */
-    WATCH_FOLDER_CAME, /* created or moved in */
-    WATCH_FOLDER_GONE, /* deleted or moved out */
-    WATCH_SELF_GONE,   /* the watched folder itself; name is NULL */
-    WATCH_LOST,        /* folder and name are NULL */
+    WATCH_FILE, /* created, closed after writing, moved in or out, deleted, permissions changed */
+    WATCH_FOLDER_CAME,    /* created or moved in */
+    WATCH_FOLDER_CHANGED, /* its permissions; name may be NULL: the watched folder itself */
+    WATCH_FOLDER_GONE,    /* deleted or moved out */
+    WATCH_SELF_GONE,      /* the watched folder itself; name is NULL */
+    WATCH_LOST,           /* folder and name are NULL */
 };
 /* Loop thread. */
 void watch_report(struct watch *watch, enum watch_kind kind, const char *folder, const char *name);
@@ -73,5 +78,7 @@ struct watch_backend {
     void (*stop)(void *state); /* frees the state, with the loop's next turn */
 };
 extern const struct watch_backend watch_inotify;
+/* Compares listings: what no event tells of. */
+extern const struct watch_backend watch_poll;
 
 #endif

@@ -11,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
-/* Never opens or reads: reading a file would be an event of its own. */
+/* Never opens or reads: reading a file would be an event of its own. Attributes, because what may
+ * not be read today may be tomorrow, and nothing else says so. */
 #define MASK                                                                                       \
-    (IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_DELETE | IN_DELETE_SELF |       \
-     IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
+    (IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE |            \
+     IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
 
 /* One turn of the loop reads at most so much, so that a storm of events does not hold the others
  * up. */
@@ -26,6 +28,7 @@
 struct folder {
     int descriptor;
     char *path;
+    uint64_t device, inode;
 };
 
 /*
@@ -63,6 +66,7 @@ static int add(void *state, const char *path)
 {
     struct inotify *inotify = state;
     struct folder *folder;
+    struct stat status;
     char text[16];
     int rc = 0, descriptor;
 
@@ -76,14 +80,20 @@ static int add(void *state, const char *path)
     if (folder && folder->descriptor == descriptor)
         goto out;
     /* Another folder of the same name before, or the same folder under another name. */
-    if (folder)
+    if (folder) {
+        inotify_rm_watch(inotify->descriptor, folder->descriptor);
         forget(inotify, folder);
+    }
     folder = table_get(&inotify->by_descriptor, number(descriptor, text));
     if (folder)
         forget(inotify, folder);
     folder = memory_new(sizeof *folder);
     folder->descriptor = descriptor;
     folder->path = memory_text(path);
+    if (lstat(path, &status) == 0) {
+        folder->device = status.st_dev;
+        folder->inode = status.st_ino;
+    }
     table_put(&inotify->by_path, path, folder);
     table_put(&inotify->by_descriptor, text, folder);
 out:
@@ -132,10 +142,19 @@ static size_t count(void *state)
     return folders;
 }
 
+static bool is_at(const struct folder *folder)
+{
+    struct stat status;
+
+    return lstat(folder->path, &status) == 0 && status.st_dev == folder->device &&
+           status.st_ino == folder->inode;
+}
+
 static void handle(struct inotify *inotify, const struct inotify_event *event)
 {
     struct folder *folder;
     char text[16], *path = NULL;
+    bool here = false;
 
     if (event->mask & IN_Q_OVERFLOW) {
         watch_report(inotify->watch, WATCH_LOST, NULL, NULL);
@@ -145,6 +164,8 @@ static void handle(struct inotify *inotify, const struct inotify_event *event)
     folder = table_get(&inotify->by_descriptor, number(event->wd, text));
     if (folder) {
         path = memory_text(folder->path);
+        /* It was moved, but a walk has found it at its new place before this was read. */
+        here = event->mask & IN_MOVE_SELF && is_at(folder);
         if (event->mask & IN_IGNORED)
             forget(inotify, folder);
     }
@@ -152,14 +173,20 @@ static void handle(struct inotify *inotify, const struct inotify_event *event)
     if (!path || (event->mask & IN_IGNORED))
         goto out;
 
-    if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF))
+    if (event->mask & IN_DELETE_SELF)
         watch_report(inotify->watch, WATCH_SELF_GONE, path, NULL);
-    else if (!event->len)
-        ;
-    else if (!(event->mask & IN_ISDIR))
+    else if (event->mask & IN_MOVE_SELF) {
+        if (!here)
+            watch_report(inotify->watch, WATCH_SELF_GONE, path, NULL);
+    } else if (!event->len) {
+        if (event->mask & IN_ATTRIB)
+            watch_report(inotify->watch, WATCH_FOLDER_CHANGED, path, NULL);
+    } else if (!(event->mask & IN_ISDIR))
         watch_report(inotify->watch, WATCH_FILE, path, event->name);
     else if (event->mask & (IN_CREATE | IN_MOVED_TO))
         watch_report(inotify->watch, WATCH_FOLDER_CAME, path, event->name);
+    else if (event->mask & IN_ATTRIB)
+        watch_report(inotify->watch, WATCH_FOLDER_CHANGED, path, event->name);
     else if (event->mask & (IN_DELETE | IN_MOVED_FROM))
         watch_report(inotify->watch, WATCH_FOLDER_GONE, path, event->name);
 out:

@@ -14,22 +14,13 @@
 #include <uv.h>
 
 #define TICK_MS 200
-#define MISSING_TICKS 10 /* a root that is not there is looked for every 2 s */
 #define LOOSE_LIMIT 256
 #define RESTORE_MS 5000 /* two daemons of different versions must not fight over a file */
+/* A generated file that goes may be the first of a folder that somebody is deleting. */
+#define DELETING_MS 1000
 
 struct workspace_timer {
     uv_timer_t handle;
-    unsigned ticks;
-};
-
-struct scan_work {
-    struct job job;
-    struct server *server;
-    char *folder;
-    bool everything; /* changes were lost: what is known below the folder is looked at again */
-    bool missing;
-    struct scan scan;
 };
 
 int64_t workspace_now_ms(const struct workspace *workspace)
@@ -48,6 +39,7 @@ struct workspace *workspace_new(struct server *server)
     uv_timer_init(server->loop, &workspace->timer->handle);
     workspace->timer->handle.data = workspace;
     uv_unref((uv_handle_t *)&workspace->timer->handle);
+    roots_begin(workspace);
     return workspace;
 }
 
@@ -75,9 +67,7 @@ void workspace_free(struct workspace *workspace)
         member_free(member);
     table_release(&workspace->members);
     table_release(&workspace->models);
-    for (size_t i = 0; i < workspace->root_count; i++)
-        free(workspace->roots[i].path);
-    free(workspace->roots);
+    roots_end(workspace);
     uv_close((uv_handle_t *)&workspace->timer->handle, timer_closed);
     free(workspace);
 }
@@ -85,215 +75,6 @@ void workspace_free(struct workspace *workspace)
 struct member *workspace_find(const struct workspace *workspace, const char *path)
 {
     return table_get(&workspace->members, path);
-}
-
-/* --- roots ---------------------------------------------------------------------------------- */
-
-bool workspace_in_roots(const struct workspace *workspace, const char *path)
-{
-    for (size_t i = 0; i < workspace->root_count; i++)
-        if (path_inside(workspace->roots[i].path, path))
-            return true;
-    return false;
-}
-
-size_t workspace_root_count(const struct workspace *workspace)
-{
-    return workspace->root_count;
-}
-
-const char *workspace_root(const struct workspace *workspace, size_t index)
-{
-    return workspace->roots[index].path;
-}
-
-static struct root *find_root(struct workspace *workspace, const char *path)
-{
-    for (size_t i = 0; i < workspace->root_count; i++)
-        if (strcmp(workspace->roots[i].path, path) == 0)
-            return &workspace->roots[i];
-    return NULL;
-}
-
-static void scan_start(struct workspace *workspace, const char *folder, bool everything);
-
-/* A root is a folder, whatever links lead to it. */
-static char *root_path(const char *path)
-{
-    char *resolved = realpath(path, NULL);
-
-    return resolved ? resolved : path_canonical(path);
-}
-
-void workspace_add_root(struct workspace *workspace, const char *path)
-{
-    char *canonical = root_path(path);
-    struct root *root = find_root(workspace, canonical);
-
-    if (root) {
-        root->count++;
-        free(canonical);
-        return;
-    }
-    workspace->roots =
-        memory_grow(workspace->roots, workspace->root_count, sizeof *workspace->roots);
-    workspace->roots[workspace->root_count++] = (struct root){.path = canonical, .count = 1};
-    scan_start(workspace, canonical, false);
-}
-
-void workspace_remove_root(struct workspace *workspace, const char *path)
-{
-    char *canonical = root_path(path);
-    struct root *root = find_root(workspace, canonical);
-    struct member *member;
-    const char *key;
-    void *value;
-    size_t at = 0;
-
-    if (!root || --root->count)
-        goto out;
-    free(root->path);
-    *root = workspace->roots[--workspace->root_count];
-    if (workspace_in_roots(workspace, canonical))
-        goto out;
-    watch_remove(workspace->server->watch, canonical);
-    while (table_each(&workspace->models, &at, &key, &value))
-        if (!workspace_in_roots(workspace, key))
-            table_take(&workspace->models, key);
-    at = 0;
-    while ((member = workspace_each(workspace, &at)))
-        if (!member->loose && !member->waiter_count &&
-            !workspace_in_roots(workspace, member->path) &&
-            !documents_find_path(&workspace->server->documents, 0, member->path))
-            member_free(member);
-    /* What lies below and is a root of its own lost its watches with the rest. */
-    for (size_t i = 0; i < workspace->root_count; i++)
-        if (path_inside(canonical, workspace->roots[i].path))
-            scan_start(workspace, workspace->roots[i].path, true);
-    workspace_models_update(workspace);
-out:
-    free(canonical);
-}
-
-/* --- scanning ------------------------------------------------------------------------------- */
-
-static void scan_job(struct job *job)
-{
-    struct scan_work *work = (struct scan_work *)job;
-    struct stat status;
-
-    work->missing = stat(work->folder, &status) < 0 || !S_ISDIR(status.st_mode);
-    if (!work->missing)
-        scan_run(&work->scan, work->folder, work->server->watch, &job->cancel);
-}
-
-static bool among(char *const *list, size_t count, const char *path)
-{
-    size_t low = 0, high = count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(list[middle], path);
-
-        if (order == 0)
-            return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
-
-static struct member *get_script(struct workspace *workspace, const char *path)
-{
-    struct member *member = workspace_find(workspace, path);
-
-    if (member && member->kind == MEMBER_MODEL)
-        return NULL;
-    return member ? member : member_new(workspace, MEMBER_SCRIPT, path);
-}
-
-static void take_scan(struct workspace *workspace, struct scan_work *work)
-{
-    const struct scan *scan = &work->scan;
-    struct member *member;
-    const char *key;
-    void *value;
-    size_t at = 0;
-
-    for (size_t i = 0; i < scan->script_count; i++) {
-        member = workspace_in_roots(workspace, scan->scripts[i])
-                     ? get_script(workspace, scan->scripts[i])
-                     : NULL;
-        /* A reading that is under way may have looked before the file came. */
-        if (member)
-            member_read(member, JOB_FILE);
-    }
-    for (size_t i = 0; i < scan->model_count; i++)
-        workspace_changed(workspace, scan->models[i]);
-    if (!work->everything)
-        return;
-    while ((member = workspace_each(workspace, &at))) {
-        if (!path_inside(work->folder, member->path))
-            continue;
-        if (member->kind == MEMBER_SCRIPT &&
-            !among(scan->scripts, scan->script_count, member->path))
-            member_read(member, JOB_FILE);
-        for (size_t u = 0; u < member->unit_count; u++)
-            unit_outdate(member->units[u], JOB_BACKGROUND);
-    }
-    at = 0;
-    while (table_each(&workspace->models, &at, &key, &value))
-        if (path_inside(work->folder, key) && !among(scan->models, scan->model_count, key))
-            table_take(&workspace->models, key);
-}
-
-static void scan_done(struct job *job)
-{
-    struct scan_work *work = (struct scan_work *)job;
-    struct workspace *workspace = work->server->workspace;
-    struct root *root = find_root(workspace, work->folder);
-
-    workspace->scanning--;
-    workspace->scans++;
-    if (root) {
-        root->missing = work->missing;
-        if (work->missing)
-            workspace_tick_soon(workspace);
-    }
-    if (work->scan.limit) {
-        workspace->unwatched++;
-        if (workspace->unwatched == 1)
-            server_warn(work->server, "%s: not all folders can be watched; raise %s",
-                        work->scan.unwatched,
-                        work->scan.limit == -ENOSPC ? "fs.inotify.max_user_watches"
-                                                    : "fs.inotify.max_user_instances");
-    }
-    if (!job_cancelled(job) && !workspace->leaving) {
-        log_line(LOG_INFO, "%s: %zu folders, %zu scripts, %zu models", work->folder,
-                 work->scan.folders, work->scan.script_count, work->scan.model_count);
-        take_scan(workspace, work);
-        workspace_models_update(workspace);
-    }
-    scan_release(&work->scan);
-    free(work->folder);
-    free(work);
-}
-
-static void scan_start(struct workspace *workspace, const char *folder, bool everything)
-{
-    struct scan_work *work = memory_new(sizeof *work);
-
-    work->job.run = scan_job;
-    work->job.done = scan_done;
-    work->job.priority = JOB_FILE;
-    work->server = workspace->server;
-    work->folder = memory_text(folder);
-    work->everything = everything;
-    workspace->scanning++;
-    jobs_submit(workspace->server->jobs, &work->job);
-    progress_wake(workspace->server->progress);
 }
 
 /* --- models that stand for themselves --------------------------------------------------------- */
@@ -352,24 +133,31 @@ bool workspace_wanted(void *state, const char *path)
         return true;
     if (path_ends(path, ".cs") || path_ends(path, ".onnx"))
         return true;
-    while ((member = workspace_each(workspace, &at)))
+    while ((member = workspace_each(workspace, &at))) {
+        if (path_list_has(&member->links, path))
+            return true;
         for (size_t u = 0; u < member->unit_count; u++)
             if (unit_reads(member->units[u], path) || unit_generates(member->units[u], path))
                 return true;
+    }
     return false;
+}
+
+static void restore_later(struct unit *unit)
+{
+    struct workspace *workspace = unit->member->workspace;
+    int64_t now = workspace_now_ms(workspace);
+
+    unit->restore_ms = now + DELETING_MS;
+    if (unit->restored_ms && unit->restored_ms + RESTORE_MS > unit->restore_ms)
+        unit->restore_ms = unit->restored_ms + RESTORE_MS;
+    workspace_tick_in(workspace, unit->restore_ms - now);
 }
 
 static void restore(struct unit *unit)
 {
-    int64_t now = workspace_now_ms(unit->member->workspace);
-
-    if (unit->restored_ms && now - unit->restored_ms < RESTORE_MS) {
-        unit->restore = true;
-        workspace_tick_soon(unit->member->workspace);
-        return;
-    }
-    unit->restore = false;
-    unit->restored_ms = now;
+    unit->restore_ms = 0;
+    unit->restored_ms = workspace_now_ms(unit->member->workspace);
     unit_outdate(unit, JOB_BACKGROUND);
 }
 
@@ -381,17 +169,21 @@ void workspace_changed(void *state, const char *path)
     bool generated = false;
     size_t at = 0;
 
-    while ((member = workspace_each(workspace, &at)))
+    while ((member = workspace_each(workspace, &at))) {
+        /* Where a path leads is found out by reading the script. */
+        if (path_list_has(&member->links, path))
+            member_read(member, JOB_FILE);
         for (size_t u = 0; u < member->unit_count; u++) {
             struct unit *unit = member->units[u];
 
             if (unit_generates(unit, path)) {
                 generated = true;
-                restore(unit);
+                restore_later(unit);
             } else if (unit_reads(unit, path)) {
                 unit_outdate(unit, JOB_BACKGROUND);
             }
         }
+    }
     member = workspace_find(workspace, path);
     if (path_ends(path, ".onnx") && workspace_in_roots(workspace, path)) {
         if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
@@ -424,12 +216,24 @@ void workspace_folder_came(void *state, const char *folder)
     size_t at = 0;
 
     /* What was missing may have come with it, and what was a file may be the folder now. */
-    while ((member = workspace_each(workspace, &at)))
+    while ((member = workspace_each(workspace, &at))) {
+        if (path_list_inside(&member->links, folder))
+            member_read(member, JOB_FILE);
         for (size_t u = 0; u < member->unit_count; u++)
             if (unit_reads_below(member->units[u], folder))
                 unit_outdate(member->units[u], JOB_BACKGROUND);
+    }
     if (path_name(folder)[0] != '.' && workspace_in_roots(workspace, folder))
-        scan_start(workspace, folder, false);
+        roots_scan(workspace, folder, false);
+}
+
+/* What could be listed cannot be any more, or the other way round. */
+void workspace_folder_changed(void *state, const char *folder)
+{
+    struct workspace *workspace = state;
+
+    if (path_name(folder)[0] != '.' && workspace_in_roots(workspace, folder))
+        roots_scan(workspace, folder, true);
 }
 
 void workspace_folder_gone(void *state, const char *folder)
@@ -445,6 +249,8 @@ void workspace_folder_gone(void *state, const char *folder)
     while ((member = workspace_each(workspace, &at))) {
         if (path_inside(folder, member->path))
             table_put(&gone, member->path, workspace);
+        else if (path_list_inside(&member->links, folder))
+            member_read(member, JOB_FILE);
         for (size_t u = 0; member->script && u < member->unit_count; u++) {
             const struct compile_options *options =
                 &member->script->units[member->units[u]->number].options;
@@ -467,10 +273,8 @@ void workspace_folder_gone(void *state, const char *folder)
         workspace_changed(workspace, path);
     table_release(&gone);
     for (size_t i = 0; i < workspace->root_count; i++)
-        if (path_inside(folder, workspace->roots[i].path)) {
+        if (path_inside(folder, workspace->roots[i].path))
             workspace->roots[i].missing = true;
-            workspace_tick_soon(workspace);
-        }
 }
 
 void workspace_lost(void *state)
@@ -479,7 +283,7 @@ void workspace_lost(void *state)
 
     log_line(LOG_WARNING, "changes were lost; looking at everything again");
     for (size_t i = 0; i < workspace->root_count; i++)
-        scan_start(workspace, workspace->roots[i].path, true);
+        roots_scan(workspace, workspace->roots[i].path, true);
 }
 
 void workspace_edited(struct workspace *workspace, const char *path)
@@ -490,7 +294,7 @@ void workspace_edited(struct workspace *workspace, const char *path)
         publish_touch(workspace->server->publish, path);
         return;
     }
-    member = get_script(workspace, path);
+    member = workspace_get_script(workspace, path);
     if (member)
         member_read(member, JOB_INTERACTIVE);
 }
@@ -515,45 +319,58 @@ static void settle_waiters(struct workspace *workspace)
     } while (found);
 }
 
+/* Of two times, 0 being none. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
 static void tick(uv_timer_t *handle)
 {
     struct workspace *workspace = handle->data;
     int64_t now = workspace_now_ms(workspace);
+    int64_t next = 0;
     bool more = false;
     struct member *member;
     size_t at = 0;
 
-    workspace->timer->ticks++;
     while ((member = workspace_each(workspace, &at))) {
         if (member->again)
             member_read(member, JOB_FILE);
         for (size_t u = 0; u < member->unit_count; u++)
             unit_tick(member->units[u], now);
         for (size_t u = 0; u < member->unit_count; u++)
-            if (member->units[u]->restore)
+            if (member->units[u]->restore_ms && member->units[u]->restore_ms <= now)
                 restore(member->units[u]);
-        for (size_t u = 0; u < member->unit_count; u++)
-            more = more || member->units[u]->written_since_ms || member->units[u]->restore;
+        for (size_t u = 0; u < member->unit_count; u++) {
+            const struct unit *unit = member->units[u];
+
+            more = more || unit->written_since_ms;
+            next = sooner(next, unit->retry_ms);
+            next = sooner(next, unit->restore_ms);
+        }
         more = more || member->again;
     }
     settle_waiters(workspace);
-    for (size_t i = 0; i < workspace->root_count; i++) {
-        if (!workspace->roots[i].missing)
-            continue;
-        more = true;
-        if (workspace->timer->ticks % MISSING_TICKS == 0) {
-            workspace->roots[i].missing = false;
-            scan_start(workspace, workspace->roots[i].path, true);
-        }
-    }
     if (more)
         workspace_tick_soon(workspace);
+    else if (next)
+        workspace_tick_in(workspace, next > now ? next - now : 0);
+}
+
+void workspace_tick_in(struct workspace *workspace, int64_t wait_ms)
+{
+    uv_timer_t *timer = &workspace->timer->handle;
+
+    if (workspace->leaving ||
+        (uv_is_active((uv_handle_t *)timer) && uv_timer_get_due_in(timer) <= (uint64_t)wait_ms))
+        return;
+    uv_timer_start(timer, tick, (uint64_t)wait_ms, 0);
 }
 
 void workspace_tick_soon(struct workspace *workspace)
 {
-    if (!uv_is_active((uv_handle_t *)&workspace->timer->handle) && !workspace->leaving)
-        uv_timer_start(&workspace->timer->handle, tick, TICK_MS, 0);
+    workspace_tick_in(workspace, TICK_MS);
 }
 
 /* --- asking --------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 #include "daemon/language/script.h"
 #include "daemon/server/jobs.h"
 #include "daemon/server/outcome.h"
+#include "daemon/server/path.h"
 #include "daemon/server/table.h"
 
 struct server;
@@ -26,14 +27,16 @@ struct unit {
     struct outcome *outcome; /* the last complete one; NULL: none yet */
     struct compile_work *compiling;
     struct write_work *writing;
-    uint64_t revision; /* grows with every reason to compile again */
-    uint64_t current;  /* the revision that the outcome is of */
-    bool unwritten;    /* the outcome waits until the script is saved */
-    bool write_failed;
+    uint64_t revision;        /* grows with every reason to compile again */
+    uint64_t current;         /* the revision that the outcome is of */
+    bool unwritten;           /* the outcome waits until the script is saved */
+    int64_t retry_ms;         /* writing failed, and is tried again then; 0: it did not */
+    int64_t retry_wait_ms;    /* after how long, the last time */
+    char *write_why;          /* what was said of that; NULL: nothing */
     int64_t written_since_ms; /* a model is being written by somebody since then; 0: no */
     bool written_long;        /* for longer than changes are waited for */
     int64_t restored_ms;      /* when its files were last written for a change that was not ours */
-    bool restore;             /* and are to be written again, once that is long enough ago */
+    int64_t restore_ms;       /* when they are to be again; 0: there is no reason to */
     struct hash told;         /* fingerprint of the last onnxgpu/generated */
 };
 
@@ -45,12 +48,13 @@ struct member {
     enum member_kind kind;
     struct workspace *workspace;
     uint64_t id;
-    char *path;            /* canonical */
-    struct script *script; /* NULL: not read yet */
-    int64_t version;       /* of the document that script was read from; -1: from the disk */
-    uint64_t change;       /* of that document */
-    bool saved;            /* the text is what the disk holds */
-    struct snapshot disk;  /* the script's file, as it was read */
+    char *path;             /* canonical */
+    struct script *script;  /* NULL: not read yet */
+    int64_t version;        /* of the document that script was read from; -1: from the disk */
+    uint64_t change;        /* of that document */
+    bool saved;             /* the text is what the disk holds */
+    struct snapshot disk;   /* the script's file, as it was read */
+    struct path_list links; /* on the way to it and to the models that it names */
     struct unit **units;
     size_t unit_count;
     bool loose; /* somebody asked for it */
@@ -84,6 +88,7 @@ void workspace_edited(struct workspace *workspace, const char *path);
 bool workspace_wanted(void *workspace, const char *path);
 void workspace_changed(void *workspace, const char *path);
 void workspace_folder_came(void *workspace, const char *folder);
+void workspace_folder_changed(void *workspace, const char *folder);
 void workspace_folder_gone(void *workspace, const char *folder);
 void workspace_lost(void *workspace);
 
@@ -121,15 +126,19 @@ struct root {
     char *path;
     size_t count;
     bool missing;
+    uint64_t device, inode; /* of the folder that was scanned last; 0: it is being scanned */
 };
 
 struct workspace {
     struct server *server;
     struct root *roots;
     size_t root_count;
-    struct table members; /* by path */
-    struct table models;  /* model files seen in the roots; the value is the workspace */
+    struct table members;   /* by path */
+    struct table models;    /* model files seen in the roots; the value is the workspace */
+    struct table leftovers; /* folders with temporary files of dead processes; the value likewise */
     struct workspace_timer *timer;
+    struct roots_timer *roots_timer;
+    bool looking;
     uint64_t last_id;
     size_t scanning, reading;
     size_t compiles, from_memory, unwatched, done, scans;
@@ -164,7 +173,18 @@ void unit_tick(struct unit *unit, int64_t now_ms);
 bool unit_generates(const struct unit *unit, const char *path);
 
 void workspace_models_update(struct workspace *workspace);
+/* Looks after what comes round again no later than that. */
+void workspace_tick_in(struct workspace *workspace, int64_t wait_ms);
 void workspace_tick_soon(struct workspace *workspace);
 int64_t workspace_now_ms(const struct workspace *workspace);
+/* The script of that path, made where there is none; NULL: it is a model. */
+struct member *workspace_get_script(struct workspace *workspace, const char *path);
+
+/* Of roots.c. */
+void roots_begin(struct workspace *workspace);
+void roots_end(struct workspace *workspace);
+/* Walks through folder; everything: changes may have been lost, and what is known below it is
+ * looked at again. */
+void roots_scan(struct workspace *workspace, const char *folder, bool everything);
 
 #endif

@@ -10,10 +10,10 @@ The plays run in a user namespace of their own, so that they may mount a small f
 do without the rights of root, and the machine does not notice; what needs one is skipped where there is none.
 """
 
+import glob
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -541,22 +541,51 @@ def a_branch_is_switched_with_200_models(day):
     day.rest()
 
 
+EDITOR = """
+import json, sys, time
+sys.path.insert(0, sys.argv[1])
+import play
+daemon = play.Daemon(sys.argv[2], ["--no-cache"], sys.argv[3], None)
+for message in json.loads(sys.argv[4]):
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    daemon.send(b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+daemon.messages.get()
+print(daemon.process.pid, flush=True)
+time.sleep(1000)
+"""
+
+
 @ordinary
 def an_editor_is_killed(day):
-    """Another client of the same folder, over its own daemon, dies with a script open."""
+    """Another one, with a daemon of its own and a script open that it has not saved."""
     day.pair("editor/a")
     day.rest()
-    other = Day(day.daemon_program, day.onnxgpu, tempfile.mkdtemp(dir=day.base), folder=day.folder).start()
-    other.client.send({"method": "textDocument/didOpen", "params": {"textDocument": {
-        "uri": other.uri("editor/a.cs"), "languageId": "csharp", "version": 1, "text": CLASS % ("none.onnx", "A")}}})
-    other.client.rest()
-    process = other.client.daemon.process
-    process.stdout.close()
-    process.stdin.close()
-    if process.wait(30) not in (0, 1, -signal.SIGPIPE):
-        raise play.Mismatch("the daemon left with %d" % process.returncode)
-    other.errors.close()
+    messages = [{"id": 1, "method": "initialize", "params": {"rootUri": day.uri(), "capabilities": {}}},
+                {"method": "initialized", "params": {}},
+                {"method": "textDocument/didOpen", "params": {"textDocument": {
+                    "uri": day.uri("editor/a.cs"), "languageId": "csharp", "version": 1, "text": CLASS % ("none.onnx", "A")}}}]
+    editor = subprocess.Popen([sys.executable, "-c", EDITOR, os.path.dirname(os.path.abspath(__file__)), day.daemon_program,
+                               day.folder, json.dumps(messages)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    pid = int(editor.stdout.readline())
+    editor.kill()
+    editor.wait()
+    editor.stdout.close()
+    end = time.monotonic() + WAIT
+    while os.path.exists("/proc/%d" % pid) and running(pid):
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            raise play.Mismatch("the daemon outlives its editor")
+        time.sleep(0.02)
     day.rest()
+
+
+def running(pid):
+    """Not a zombie, either."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @ordinary
@@ -1044,8 +1073,10 @@ def main(arguments):
                 failed += 1
                 print("%s: FAILED\n%s" % (one.__name__, wrong), flush=True)
                 day.errors.flush()
-                with open(os.path.join(base, "errors"), errors="replace") as f:
-                    sys.stdout.write("".join(f.readlines()[-8:]))
+                for name in sorted(glob.glob(base + "/**/errors", recursive=True)):
+                    with open(name, errors="replace") as f:
+                        sys.stdout.write("".join(f.readlines()[-8:]))
+                    os.truncate(name, 0)
                 if day.client.daemon.process.poll() is not None:
                     day.start()
                 else:

@@ -230,6 +230,27 @@ static void what_a_killed_process_left_goes(void **state)
     compile_free(job);
 }
 
+/* The same without a write; a number that is somebody's again, and a clock that was set back, keep
+ * nothing for ever. */
+static void a_sweep_says_what_is_too_young(void **state)
+{
+    char expected[256];
+
+    (void)state;
+    make_left_behind(".A.Model.cs", INT_MAX, 60);
+    make_left_behind(".B.Model.cs", INT_MAX, 0);
+    make_left_behind(".C.Model.cs", INT_MAX, -3600);
+    make_left_behind(".D.Model.cs", (long)getpid(), 60);
+    make_left_behind(".E.Model.cs", (long)getpid(), 3600);
+    assert_int_equal(outputs_sweep(folder), 1);
+    snprintf(expected, sizeof expected, ".B.Model.cs.%d-7 .D.Model.cs.%ld-7", INT_MAX,
+             (long)getpid());
+    assert_string_equal(listing(), expected);
+    assert_true(outputs_is_temporary(".B.Model.cs.12-7"));
+    assert_false(outputs_is_temporary("B.Model.cs"));
+    assert_int_equal(outputs_sweep("/nonexistent"), 0);
+}
+
 static void the_text_alone_may_be_withheld(void **state)
 {
     struct compile *job = compile_conv(64);
@@ -290,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_changed_byte_is_mended, begin, end),
         cmocka_unit_test_setup_teardown(unlisted_assets_go_and_nothing_else, begin, end),
         cmocka_unit_test_setup_teardown(what_a_killed_process_left_goes, begin, end),
+        cmocka_unit_test_setup_teardown(a_sweep_says_what_is_too_young, begin, end),
         cmocka_unit_test_setup_teardown(the_text_alone_may_be_withheld, begin, end),
         cmocka_unit_test_setup_teardown(a_failure_says_which_file, begin, end),
         cmocka_unit_test_setup_teardown(a_replaced_file_keeps_its_permissions, begin, end),

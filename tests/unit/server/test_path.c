@@ -41,6 +41,41 @@ static void test_canonical(void **state)
     canonical("/none/..", "/");
 }
 
+static void trace(const char *path, bool end, const char *expected)
+{
+    struct path_list links = {NULL, 0};
+    char text[1024] = "";
+
+    path_trace(path, end, &links);
+    for (size_t i = 0; i < links.count; i++) {
+        assert_memory_equal(links.list[i], folder, strlen(folder));
+        strcat(strcat(text, links.list[i] + strlen(folder)), "\n");
+    }
+    assert_string_equal(text, expected);
+    path_list_release(&links);
+}
+
+/* The links on a way, what they lead to, and where a way ends too early. */
+static void test_trace(void **state)
+{
+    (void)state;
+    mkdir(in_folder("v1"), 0700);
+    write_file(in_folder("v1/a"), "");
+    assert_int_equal(symlink("v1", in_folder("current")), 0);
+    assert_int_equal(symlink("current/../current/a", in_folder("b")), 0);
+    assert_int_equal(symlink(in_folder("v1"), in_folder("v1/self")), 0);
+    assert_int_equal(symlink("loop", in_folder("loop")), 0);
+    trace(in_folder("v1/a"), true, "");
+    trace(in_folder("current/a"), false, "/current\n");
+    trace(in_folder("current/a"), true, "/current\n/v1/a\n");
+    trace(in_folder("b"), true, "/b\n/current\n/v1/a\n");
+    trace(in_folder("v1/self/./self//a"), true, "/v1/self\n/v1/a\n");
+    trace(in_folder("none/a"), false, "/none\n");
+    trace(in_folder("current/none"), false, "/current\n/v1/none\n");
+    trace(in_folder("v1/a/deep"), false, "/v1/a/deep\n");
+    trace(in_folder("loop/a"), true, "/loop\n");
+}
+
 static void test_inside(void **state)
 {
     (void)state;
@@ -109,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_canonical, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_trace, make_folder, remove_folder),
         cmocka_unit_test(test_inside),
         cmocka_unit_test_setup_teardown(test_scan, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_read, make_folder, remove_folder),

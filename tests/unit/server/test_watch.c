@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <uv.h>
 
@@ -55,11 +56,19 @@ static void folder_gone(void *state, const char *path)
     note("gone", path);
 }
 
+static void folder_changed(void *state, const char *path)
+{
+    (void)state;
+    note("folder", path);
+}
+
 static void lost(void *state)
 {
     (void)state;
     note("lost", "");
 }
+
+static bool polling; /* begin() with no descriptor left for inotify */
 
 static void begin(void)
 {
@@ -67,15 +76,23 @@ static void begin(void)
                                         .changed = changed,
                                         .folder_came = folder_came,
                                         .folder_gone = folder_gone,
+                                        .folder_changed = folder_changed,
                                         .lost = lost};
+    struct rlimit before, none;
     int error;
 
     assert_int_equal(uv_loop_init(&loop), 0);
     uv_timer_init(&loop, &deadline);
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = 0;
+    if (polling)
+        setrlimit(RLIMIT_NOFILE, &none);
     watch = watch_new(&loop, &events, &error);
+    setrlimit(RLIMIT_NOFILE, &before);
     assert_non_null(watch);
     seen[0] = '\0';
-    assert_int_equal(watch_add(watch, folder), 0);
+    assert_int_equal(watch_add(watch, folder), polling ? -EMFILE : 0);
 }
 
 static void end(void)
@@ -218,6 +235,54 @@ static void test_links(void **state)
     end();
 }
 
+/* What may be read, and by whom, is a change too: nothing else tells that it may now. */
+static void test_permissions(void **state)
+{
+    (void)state;
+    write_file(in_folder("a.cs"), "1");
+    begin();
+    chmod(in_folder("a.cs"), 0);
+    await("changed /a.cs\n");
+    mkdir(in_folder("sub"), 0700);
+    await("came /sub\n");
+    chmod(in_folder("sub"), 0);
+    await("folder /sub\n");
+    chmod(in_folder("sub"), 0700);
+    end();
+}
+
+/* No descriptor is left for inotify: folders are listed and compared. */
+static void test_poll(void **state)
+{
+    (void)state;
+    mkdir(in_folder("sub"), 0700);
+    write_file(in_folder("a.cs"), "1");
+    assert_int_equal(symlink("a.cs", in_folder("l.cs")), 0);
+    polling = true;
+    begin();
+    polling = false;
+    assert_int_equal(watch_add(watch, in_folder("sub")), -EMFILE);
+    assert_int_equal(watch_count(watch), 2);
+    write_file(in_folder("sub/b.cs"), "1");
+    await("changed /sub/b.cs\n");
+    write_file(in_folder("a.cs"), "12");
+    await("changed /a.cs\n");
+    await("changed /l.cs\n");
+    chmod(in_folder("sub/b.cs"), 0400);
+    unlink(in_folder("a.cs"));
+    mkdir(in_folder("new"), 0700);
+    await("came /new\n");
+    assert_int_equal(count("changed /a.cs\n"), 1);
+    rename(in_folder("sub"), in_folder("moved"));
+    await("gone /sub\n");
+    await("came /moved\n");
+    await("changed /a.cs\nchanged /l.cs\n");
+    assert_false(watch_has(watch, in_folder("sub")));
+    chmod(in_folder("moved"), 0500);
+    await("folder /moved\n");
+    end();
+}
+
 /* The overflow itself cannot be caused at will: the back end's report can. */
 static void test_lost(void **state)
 {
@@ -243,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_folders, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_root_gone, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_links, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_permissions, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_poll, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_lost, make_folder, remove_folder),
     };
 

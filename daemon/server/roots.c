@@ -1,0 +1,373 @@
+#include "daemon/server/workspace.h"
+
+#include "daemon/outputs.h"
+#include "daemon/server/log.h"
+#include "daemon/server/memory.h"
+#include "daemon/server/path.h"
+#include "daemon/server/progress.h"
+#include "daemon/server/scan.h"
+#include "daemon/server/server.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <uv.h>
+
+/* How often roots are looked after. Events do not tell all: a folder that is somebody's working
+ * folder is deleted without one, and where its parents are moved, or something is mounted over it,
+ * its own watch goes on as though nothing had happened. */
+#define LOOK_MS 2000
+
+struct roots_timer {
+    uv_timer_t handle;
+};
+
+/* Looks where the roots are, and for what dead processes left. */
+struct look_work {
+    struct job job;
+    struct server *server;
+    struct seen {
+        char *path;
+        bool there;
+        uint64_t device, inode;
+    } * roots;
+    size_t root_count;
+    struct path_list folders; /* with leftovers, before and after */
+    struct path_list swept;   /* of these: nothing is left there */
+};
+
+struct scan_work {
+    struct job job;
+    struct server *server;
+    char *folder;
+    bool everything; /* changes were lost: what is known below the folder is looked at again */
+    bool missing;
+    struct scan scan;
+};
+
+/* --- roots ---------------------------------------------------------------------------------- */
+
+bool workspace_in_roots(const struct workspace *workspace, const char *path)
+{
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (path_inside(workspace->roots[i].path, path))
+            return true;
+    return false;
+}
+
+size_t workspace_root_count(const struct workspace *workspace)
+{
+    return workspace->root_count;
+}
+
+const char *workspace_root(const struct workspace *workspace, size_t index)
+{
+    return workspace->roots[index].path;
+}
+
+static struct root *find_root(struct workspace *workspace, const char *path)
+{
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (strcmp(workspace->roots[i].path, path) == 0)
+            return &workspace->roots[i];
+    return NULL;
+}
+
+/* A root is a folder, whatever links lead to it. */
+static char *root_path(const char *path)
+{
+    char *resolved = realpath(path, NULL);
+
+    return resolved ? resolved : path_canonical(path);
+}
+
+void workspace_add_root(struct workspace *workspace, const char *path)
+{
+    char *canonical = root_path(path);
+    struct root *root = find_root(workspace, canonical);
+
+    if (root) {
+        root->count++;
+        free(canonical);
+        return;
+    }
+    workspace->roots =
+        memory_grow(workspace->roots, workspace->root_count, sizeof *workspace->roots);
+    workspace->roots[workspace->root_count++] = (struct root){.path = canonical, .count = 1};
+    roots_scan(workspace, canonical, false);
+}
+
+void workspace_remove_root(struct workspace *workspace, const char *path)
+{
+    char *canonical = root_path(path);
+    struct root *root = find_root(workspace, canonical);
+    struct member *member;
+    const char *key;
+    void *value;
+    size_t at = 0;
+
+    if (!root || --root->count)
+        goto out;
+    free(root->path);
+    *root = workspace->roots[--workspace->root_count];
+    if (workspace_in_roots(workspace, canonical))
+        goto out;
+    watch_remove(workspace->server->watch, canonical);
+    while (table_each(&workspace->models, &at, &key, &value))
+        if (!workspace_in_roots(workspace, key))
+            table_take(&workspace->models, key);
+    at = 0;
+    while ((member = workspace_each(workspace, &at)))
+        if (!member->loose && !member->waiter_count &&
+            !workspace_in_roots(workspace, member->path) &&
+            !documents_find_path(&workspace->server->documents, 0, member->path))
+            member_free(member);
+    /* What lies below and is a root of its own lost its watches with the rest. */
+    for (size_t i = 0; i < workspace->root_count; i++)
+        if (path_inside(canonical, workspace->roots[i].path))
+            roots_scan(workspace, workspace->roots[i].path, true);
+    workspace_models_update(workspace);
+out:
+    free(canonical);
+}
+
+/* --- scanning ------------------------------------------------------------------------------- */
+
+static void scan_job(struct job *job)
+{
+    struct scan_work *work = (struct scan_work *)job;
+    struct stat status;
+
+    work->missing = stat(work->folder, &status) < 0 || !S_ISDIR(status.st_mode);
+    if (!work->missing)
+        scan_run(&work->scan, work->folder, work->server->watch, &job->cancel);
+}
+
+static bool among(char *const *list, size_t count, const char *path)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(list[middle], path);
+
+        if (order == 0)
+            return true;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+struct member *workspace_get_script(struct workspace *workspace, const char *path)
+{
+    struct member *member = workspace_find(workspace, path);
+
+    if (member && member->kind == MEMBER_MODEL)
+        return NULL;
+    return member ? member : member_new(workspace, MEMBER_SCRIPT, path);
+}
+
+static void take_scan(struct workspace *workspace, struct scan_work *work)
+{
+    const struct scan *scan = &work->scan;
+    struct member *member;
+    const char *key;
+    void *value;
+    size_t at = 0;
+
+    for (size_t i = 0; i < scan->script_count; i++) {
+        member = workspace_in_roots(workspace, scan->scripts[i])
+                     ? workspace_get_script(workspace, scan->scripts[i])
+                     : NULL;
+        /* A reading that is under way may have looked before the file came. */
+        if (member)
+            member_read(member, JOB_FILE);
+    }
+    for (size_t i = 0; i < scan->model_count; i++)
+        workspace_changed(workspace, scan->models[i]);
+    if (!work->everything)
+        return;
+    while ((member = workspace_each(workspace, &at))) {
+        if (!path_inside(work->folder, member->path))
+            continue;
+        if (member->kind == MEMBER_SCRIPT &&
+            !among(scan->scripts, scan->script_count, member->path))
+            member_read(member, JOB_FILE);
+        for (size_t u = 0; u < member->unit_count; u++)
+            unit_outdate(member->units[u], JOB_BACKGROUND);
+    }
+    at = 0;
+    while (table_each(&workspace->models, &at, &key, &value))
+        if (path_inside(work->folder, key) && !among(scan->models, scan->model_count, key))
+            table_take(&workspace->models, key);
+}
+
+static void scan_done(struct job *job)
+{
+    struct scan_work *work = (struct scan_work *)job;
+    struct workspace *workspace = work->server->workspace;
+    struct root *root = find_root(workspace, work->folder);
+
+    workspace->scanning--;
+    workspace->scans++;
+    if (root) {
+        /* One that cannot be opened may be some day. */
+        root->missing = work->missing || !work->scan.inode;
+        root->device = work->scan.device;
+        root->inode = work->scan.inode;
+    }
+    for (size_t i = 0; i < work->scan.leftovers.count; i++)
+        table_put(&workspace->leftovers, work->scan.leftovers.list[i], workspace);
+    if (work->scan.limit) {
+        workspace->unwatched++;
+        if (workspace->unwatched == 1)
+            server_warn(work->server,
+                        "%s: not all folders can be watched, and these are looked at every 2 s; "
+                        "raise %s",
+                        work->scan.unwatched,
+                        work->scan.limit == -ENOSPC ? "fs.inotify.max_user_watches"
+                                                    : "fs.inotify.max_user_instances");
+    }
+    if (!job_cancelled(job) && !workspace->leaving) {
+        log_line(LOG_INFO, "%s: %zu folders, %zu scripts, %zu models", work->folder,
+                 work->scan.folders, work->scan.script_count, work->scan.model_count);
+        take_scan(workspace, work);
+        workspace_models_update(workspace);
+    }
+    scan_release(&work->scan);
+    free(work->folder);
+    free(work);
+}
+
+void roots_scan(struct workspace *workspace, const char *folder, bool everything)
+{
+    struct scan_work *work = memory_new(sizeof *work);
+
+    work->job.run = scan_job;
+    work->job.done = scan_done;
+    work->job.priority = JOB_FILE;
+    work->server = workspace->server;
+    work->folder = memory_text(folder);
+    work->everything = everything;
+    workspace->scanning++;
+    jobs_submit(workspace->server->jobs, &work->job);
+    progress_wake(workspace->server->progress);
+}
+
+/* --- looking after roots ---------------------------------------------------------------------- */
+
+static void look_run(struct job *job)
+{
+    struct look_work *work = (struct look_work *)job;
+    struct stat status;
+
+    for (size_t i = 0; i < work->root_count; i++) {
+        struct seen *seen = &work->roots[i];
+
+        seen->there = stat(seen->path, &status) == 0 && S_ISDIR(status.st_mode);
+        if (seen->there) {
+            seen->device = status.st_dev;
+            seen->inode = status.st_ino;
+        }
+    }
+    for (size_t i = 0; i < work->folders.count; i++)
+        if (outputs_sweep(work->folders.list[i]) == 0)
+            path_list_add(&work->swept, work->folders.list[i]);
+}
+
+static void root_gone(struct workspace *workspace, const char *path)
+{
+    watch_remove(workspace->server->watch, path);
+    workspace_folder_gone(workspace, path);
+}
+
+static void apply_look(struct workspace *workspace, const struct seen *seen)
+{
+    struct root *root = find_root(workspace, seen->path);
+
+    if (!root || (root->inode == 0 && !root->missing))
+        return;
+    if (!seen->there) {
+        if (!root->missing)
+            root_gone(workspace, seen->path);
+        return;
+    }
+    if (!root->missing && root->device == seen->device && root->inode == seen->inode)
+        return;
+    if (!root->missing)
+        root_gone(workspace, seen->path);
+    root->missing = false;
+    root->inode = 0;
+    roots_scan(workspace, seen->path, true);
+}
+
+static void look_done(struct job *job)
+{
+    struct look_work *work = (struct look_work *)job;
+    struct workspace *workspace = work->server->workspace;
+
+    workspace->looking = false;
+    for (size_t i = 0; i < work->root_count; i++) {
+        if (!job_cancelled(job) && !workspace->leaving)
+            apply_look(workspace, &work->roots[i]);
+        free(work->roots[i].path);
+    }
+    for (size_t i = 0; i < work->swept.count; i++)
+        table_take(&workspace->leftovers, work->swept.list[i]);
+    path_list_release(&work->folders);
+    path_list_release(&work->swept);
+    free(work->roots);
+    free(work);
+}
+
+static void look(uv_timer_t *timer)
+{
+    struct workspace *workspace = timer->data;
+    struct look_work *work;
+    const char *folder;
+    void *value;
+    size_t at = 0;
+
+    /* A file system that does not answer holds one worker, not all. */
+    if (workspace->looking || workspace->leaving || !workspace->root_count)
+        return;
+    workspace->looking = true;
+    work = memory_new(sizeof *work);
+    work->job.run = look_run;
+    work->job.done = look_done;
+    work->job.priority = JOB_FILE;
+    work->server = workspace->server;
+    work->roots = memory_new(workspace->root_count * sizeof *work->roots);
+    work->root_count = workspace->root_count;
+    for (size_t i = 0; i < work->root_count; i++)
+        work->roots[i].path = memory_text(workspace->roots[i].path);
+    while (table_each(&workspace->leftovers, &at, &folder, &value))
+        path_list_add(&work->folders, folder);
+    jobs_submit(workspace->server->jobs, &work->job);
+}
+
+void roots_begin(struct workspace *workspace)
+{
+    workspace->roots_timer = memory_new(sizeof *workspace->roots_timer);
+    uv_timer_init(workspace->server->loop, &workspace->roots_timer->handle);
+    workspace->roots_timer->handle.data = workspace;
+    uv_timer_start(&workspace->roots_timer->handle, look, LOOK_MS, LOOK_MS);
+    uv_unref((uv_handle_t *)&workspace->roots_timer->handle);
+}
+
+static void timer_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void roots_end(struct workspace *workspace)
+{
+    for (size_t i = 0; i < workspace->root_count; i++)
+        free(workspace->roots[i].path);
+    free(workspace->roots);
+    table_release(&workspace->leftovers);
+    uv_close((uv_handle_t *)&workspace->roots_timer->handle, timer_closed);
+}
