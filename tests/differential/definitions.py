@@ -218,8 +218,9 @@ def affine_grid(theta, size, corners, single):
 
 # ---- pools and norms ----
 
-def lp_pool_same(x, y_dims, a, negative):
-    """LpPool with auto_pad SAME_*; negative: padding may be below 0, as the difference of lengths has it."""
+def pool_same(op, x, y_dims, a, negative):
+    """LpPool, AveragePool or MaxPool with auto_pad SAME_*, without dilations; negative: padding may be below 0, as the
+    difference of lengths has it."""
     dims, data = x
     p, kernel = a.get("p", 2), a["kernel_shape"]
     stride = a.get("strides", [1] * len(kernel))
@@ -231,12 +232,17 @@ def lp_pool_same(x, y_dims, a, negative):
         begin.append(int(total / 2) if a["auto_pad"] == "SAME_UPPER" else total - int(total / 2))
     step, found = strides(dims), []
     for at in positions(y_dims):
-        total = 0.0
+        numbers = []
         for tap in positions(kernel):
             q = [o * s + t - b for o, s, t, b in zip(at[2:], stride, tap, begin)]
             if all(0 <= v < n for v, n in zip(q, dims[2:])):
-                total += abs(data[sum(i * s for i, s in zip(list(at[:2]) + q, step))]) ** p
-        found.append({total ** (1 / p)})
+                numbers.append(data[sum(i * s for i, s in zip(list(at[:2]) + q, step))])
+        if op == "LpPool":
+            found.append({sum(abs(v) ** p for v in numbers) ** (1 / p)})
+        elif op == "MaxPool":
+            found.append({max(numbers, default=-math.inf)})
+        else:
+            found.append({sum(numbers) / max(1, count(kernel) if a.get("count_include_pad") else len(numbers))})
     return found
 
 
@@ -280,6 +286,23 @@ def log_softmax(x, axes):
         for i in row:
             found[i] = (data[i] - most - log, log, most)
     return found
+
+
+def lrn(x, a):
+    """LRN over axis 1."""
+    dims, data = x
+    size, alpha, beta, bias = a["size"], a.get("alpha", 1e-4), a.get("beta", 0.75), a.get("bias", 1.0)
+    channels, inner, found = dims[1], count(dims[2:]), []
+    for i, v in enumerate(data):
+        c = i // inner % channels
+        near = range(max(0, c - (size - 1) // 2), min(channels - 1, c + size // 2) + 1)
+        total = math.fsum(data[i + (k - c) * inner] ** 2 for k in near)
+        found.append({v / (bias + alpha / size * total) ** beta})
+    return found
+
+
+def swish(x, a):
+    return [{v / (1 + math.exp(-a.get("alpha", 1.0) * v))} for v in x[1]]
 
 
 # ---- attention ----

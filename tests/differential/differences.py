@@ -129,12 +129,17 @@ def _affine_grid(n):
     return None
 
 
-def _lp_pool(n):
-    if not n.a.get("auto_pad", "").startswith("SAME"):
-        return None
-    sets = [definitions.lp_pool_same(n.x, n.y[0], n.a, negative) for negative in (False, True)]
-    if n.own_is(sets[0]) and close(n.y[1], sets[1]):
-        return "LpPool, SAME with strides beyond the kernel: pads by a negative number"
+def _pool(n):
+    auto = n.a.get("auto_pad", "NOTSET")
+    if auto.startswith("SAME") and all(d == 1 for d in n.a.get("dilations", [])):
+        sets = [definitions.pool_same(n.op, n.x, n.y[0], n.a, negative) for negative in (False, True)]
+        if n.own_is(sets[0]) and close(n.y[1], sets[1]):
+            return "%s, SAME with strides beyond the kernel: pads by a negative number" % n.op
+    if n.op == "MaxPool" and auto == "NOTSET" and n.own():
+        sets = definitions.max_pool(n.x, n.own()[0][1], n.a)
+        lowest = [v if v > -math.inf else -3.4028234663852886e38 for v in sets]
+        if n.y[0] == n.own()[0][1] and n.own()[0][2] == sets and n.y[1] == lowest:
+            return "MaxPool of a window without elements: the lowest float32 (the maximum of nothing is -inf)"
     return None
 
 
@@ -216,18 +221,12 @@ def _elementwise(function, bound, why):
     return rule
 
 
-def _max_pool(n):
-    """A window that lies in the padding with all its taps."""
-    own = n.own()
-    if own is None or n.a.get("auto_pad", "NOTSET") not in ("NOTSET", ""):
-        return None
-    sets = definitions.max_pool(n.x, own[0][1], n.a)
-    if n.y[0] == own[0][1] and own[0][2] == sets and n.y[1] == [v if v > -math.inf else -3.4028234663852886e38 for v in sets]:
-        return "MaxPool of a window without elements: the lowest float32 (the maximum of nothing is -inf)"
-    return None
-
-
 def _attention(n):
+    if len(n.outputs) > 3 and n.own() and all(n.outputs):
+        shown, own = n.values[n.outputs[3]][2], n.own()[3][2]
+        out = [k for k, v in enumerate(own) if v == -math.inf]
+        if out and all(shown[k] <= -1e38 for k in out) and close([v for v in shown if v > -1e38], [{v} for v in own if v > -math.inf]):
+            return "Attention, qk_matmul_output_mode 2: what is masked is a large negative number, not -inf"
     if not n.a.get("is_causal") or not n.operand(4):
         return None
     sets = [definitions.attention(n, lambda past, *_: past), definitions.attention(n, lambda past, keys, *_: past + keys)]
@@ -236,10 +235,10 @@ def _attention(n):
     return None
 
 
-RUNTIME = {"Attention": _attention, "MaxPool": _max_pool,
+RUNTIME = {"Attention": _attention, "MaxPool": _pool, "AveragePool": _pool,
            "Sigmoid": _elementwise(lambda x: 1 / (1 + math.exp(-x)) if x > -700 else 0.0, lambda x, y: 2 * ULP,
                                    "1/2 and what is added to it in float32 lose what is left of a small result"),
-           "Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _lp_pool,
+           "Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _pool,
            "MeanVarianceNormalization": _mean_variance, "InstanceNormalization": _instance, "LogSoftmax": _log_softmax}
 
 
@@ -272,6 +271,58 @@ KERNELS = {"MeanVarianceNormalization": _flat(lambda n, dims: (dims, [i % len(di
            "InstanceNormalization": _flat(lambda n, dims: (dims, list(range(2, len(dims))))),
            "LayerNormalization": _flat(lambda n, dims: (dims, list(range(n.a.get("axis", -1) % len(dims), len(dims))))),
            "GroupNormalization": _flat(_grouped)}
+
+
+# ---- where no runtime answers ----
+
+def _resized(n):
+    own, a = n.own(), n.a
+    if n.d["opset"] < 11 or not own or (a.get("keep_aspect_ratio_policy", "stretch") != "stretch" and n.numbers(3)):
+        return None
+    roi = n.numbers(1) if a.get("coordinate_transformation_mode") == "tf_crop_and_resize" else []
+    return definitions.resize(n.x, own[0][1], roi, n.numbers(2), a)
+
+
+def _pooled(n):
+    own, auto = n.own(), n.a.get("auto_pad", "NOTSET")
+    if own and auto.startswith("SAME") and all(d == 1 for d in n.a.get("dilations", [])):
+        return definitions.pool_same(n.op, n.x, own[0][1], n.a, False)
+    if own and n.op == "MaxPool" and auto == "NOTSET":
+        return [{v} for v in definitions.max_pool(n.x, own[0][1], n.a)]
+    return None
+
+
+def _attended(n):
+    valid = n.numbers(6)
+    return definitions.attention(n, lambda past, keys, queries: valid[0] - queries if valid else past)
+
+
+DEFINED = {"Attention": _attended, "Resize": _resized, "MaxPool": _pooled, "AveragePool": _pooled, "LpPool": _pooled,
+           "LRN": lambda n: definitions.lrn(n.x, n.a), "Swish": lambda n: definitions.swish(n.x, n.a)}
+
+
+def check(d, tools):
+    """Compares the reference with the definitions, node by node: ("ok" or "FAIL", detail); None where there are none."""
+    if not any(node[0] in DEFINED for node in d["nodes"]):
+        return None
+    names = list(dict.fromkeys(name for node in d["nodes"] for name in node[2] if name))
+    found = tools.reference(dict(d, outputs=[[name, None, None] for name in names]))
+    if found is None:
+        return None
+    values = dict(tools.given(d), **dict(zip(names, found)))
+    checked = 0
+    for node in d["nodes"]:
+        if node[0] not in DEFINED or values[node[2][0]][0] != "float":
+            continue
+        sets = DEFINED[node[0]](Node(node, values, d, tools))
+        if sets is None:
+            continue
+        checked += 1
+        numbers = values[node[2][0]][2]
+        if not close([v for v in numbers if math.isfinite(v)], [s for v, s in zip(numbers, sets) if math.isfinite(v)]) or \
+                any(v not in s for v, s in zip(numbers, sets) if math.isinf(v)):
+            return "FAIL", "%s of %s is not what the definition says" % (node[0], node[2][0])
+    return ("ok", "%d nodes" % checked) if checked else None
 
 
 # ---- the whole ----

@@ -217,6 +217,36 @@ class Form:
             self.d["nodes"] = [n for n in self.d["nodes"] if n is not nodes[0]]
         self.replace(nodes[-1], [[f["name"], inputs, outputs, given, f["domain"]]])
 
+    def older(self):
+        """A node as it was written for an older opset, in a function that imports that one. (ONNX Runtime does not honour a
+        function's imports: it refuses, and is asked for the plain model.)"""
+        def known(name):
+            row = self.known.get(name)
+            return row[2] if row and isinstance(row[2], list) else None
+
+        def written(n):
+            op, a = n[0], n[3]
+            given = [known(i) if i else None for i in n[1]] + [None] * 4
+            count = len([i for i in n[1] if i])
+            if op in ("Softmax", "LogSoftmax") and n[1][0] in self.floats:
+                rank = len(self.floats[n[1][0]])
+                if a.get("axis", -1) % rank == rank - 1:
+                    return [op, {"axis": rank - 1}, self.r.choice([9, 12])]
+            if op in ("ReduceSum", "Squeeze", "Unsqueeze") and given[1] and "noop_with_empty_axes" not in a:
+                return [op, dict(a, axes=given[1]), self.r.choice([11, 12])]
+            if op == "Clip" and count == len([g for g in given if g]) + 1:
+                return [op, {k: v[0] for k, v in zip(("min", "max"), given[1:3]) if v}, self.r.choice([7, 10])]
+            if op == "Slice" and given[1] and given[2] and given[3] and not given[4] and min(given[3]) >= 0:
+                return [op, {"starts": given[1], "ends": given[2], "axes": given[3]}, 9]
+            return None
+        node = self.choose(lambda n: len(n) < 5 and written(n))
+        if node:
+            op, attributes, opset = written(node)
+            functions = self.d.setdefault("functions", [])
+            functions.append({"domain": "older", "name": "f%d" % len(functions), "inputs": ["a"], "outputs": ["b"], "attributes": [], "defaults": {},
+                              "nodes": [[op, ["a"], ["b"], attributes]], "opset": opset})
+            self.replace(node, [[functions[-1]["name"], node[1][:1], node[2], {}, "older"]])
+
     @staticmethod
     def another(value):
         """A value of the same type; what it is does not matter, for the call gives its own."""
@@ -281,7 +311,10 @@ class Form:
             self.d["also inputs"] = [new(x) for x in self.d["also inputs"]]
 
     def shuffle(self):
-        """Any order that still defines before it reads: ONNX Runtime wants that much."""
+        """Any order; mostly one that still defines before it reads, as ONNX Runtime wants it."""
+        if self.r.random() < 0.3:
+            self.r.shuffle(self.d["nodes"])
+            return
         pending, done = list(self.d["nodes"]), []
         made = {name for node in pending for name in node[2] if name}
         while pending:
@@ -303,6 +336,7 @@ def disguise(d, r):
                 step()
             done.append(steps)
     if d["opset"] >= 15:
+        maybe(0.15, f.older, f.older)
         maybe(0.3, *[f.function] * r.choice([1, 1, 2, 3]))
     maybe(0.15, *[f.if_] * r.choice([1, 1, 2]))
     maybe(0.12, f.once)

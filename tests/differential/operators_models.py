@@ -308,3 +308,124 @@ def mel(g):
     g.raw("MelWeightMatrix", [g.tensor([], [bins], "int64"), g.tensor([], [2 * (spectrum - 1)], "int64"), g.tensor([], [8000], "int64"),
                               g.number(r.choice([0.0, 100.0])), g.number(r.choice([3000.0, 4000.0]))], [f])
     return g.node("MatMul", [v, f], v.dims[:-1] + [bins], -v.bound * 9, v.bound * 9)
+
+
+@operator("MatMulInteger", 10, weight=0.25)
+def integers(g):
+    """Products of constants of few bits, and added."""
+    v = g.pick(fits=lambda v: v.rank and v.dims[-1] > 1)
+    if v is None:
+        return None
+    r, n, k = g.r, v.dims[-1], g.r.choice([1, 2, 5, 8])
+    names = [g.fresh("f") for _ in range(4)]
+    form = r.choice(["matmul", "conv", "qmatmul", "quantize"] + (["nbits"] if n <= 32 else []) + (["not"] if g.opset >= 18 else []))
+
+    def q(dims, kind=None):
+        kind = kind or r.choice(["uint8", "int8"])
+        return g.tensor(dims, {"seed": g.seed(), "low": 0 if kind == "uint8" else -128, "high": 255 if kind == "uint8" else 127}, kind), kind
+
+    def zero(kind):
+        return g.tensor([], [r.choice([0, 3, 100])], kind)
+    if form == "matmul":
+        (a, first), (b, second) = q([1, k], "uint8"), q([k, n], "uint8" if g.maybe() else "int8")
+        more = r.choice([[], [zero(first)], [zero(first), zero(second)], ["", zero(second)]])
+        g.raw("MatMulInteger", [a, b] + more, [names[0]])
+    elif form == "conv":
+        (a, first), (b, second) = q([1, 2, n + 2], "uint8"), q([1, 2, 3])
+        g.raw("ConvInteger", [a, b] + r.choice([[], [zero(first)], [zero(first), zero(second)]]), [names[0]])
+    elif form == "not":
+        g.raw("BitwiseNot", [g.ints([r.randint(-9, 9) for _ in range(n)], r.choice(["int64", "int32"]), [n])], [names[0]])
+    if form in ("matmul", "conv", "not"):
+        g.raw("Cast", [names[0]], [names[1]], {"to": 1})
+        g.raw("Mul", [names[1], g.number(2.0 ** -18)], [names[2]])
+        g.raw("Reshape", [names[2], g.ints([n])], [names[3]])
+        return g.node("Add", [v, names[3]], v.dims, v.low - 2, v.high + 2)
+    if form == "nbits":
+        blocks = -(-k // 16)
+        inputs = [g.uniform([1, k], -1, 1), q([n, blocks, 8], "uint8")[0], g.uniform([n * blocks], 0.01, 0.05)]
+        if g.maybe(0.4):
+            inputs.append(q([n * -(-blocks // 2)], "uint8")[0])
+        g.raw("MatMulNBits", inputs, [names[0]], {"K": k, "N": n, "bits": 4, "block_size": 16}, "com.microsoft")
+        g.raw("Reshape", [names[0], g.ints([n])], [names[3]])
+        return g.node("Add", [v, names[3]], v.dims, v.low - 6, v.high + 6)
+    scale, kind = g.number(0.02), r.choice(["uint8", "int8"])
+    z = zero(kind)
+    if form == "qmatmul":
+        (a, first), (b, second) = q([1, k], kind), q([k, n], kind)
+        g.raw("QLinearMatMul", [a, g.number(0.01), zero(first), b, g.number(0.003), zero(second), scale, z], [names[0]])
+    else:
+        g.raw("QuantizeLinear", [g.uniform([n], -4, 4), scale] + ([z] if kind == "int8" or g.maybe() else []), [names[0]])
+    g.raw("DequantizeLinear", [names[0], scale] + ([z] if len(g.nodes[-1][1]) > 2 else []), [names[1]])
+    g.raw("Reshape", [names[1], g.ints([n])], [names[3]])
+    return g.node("Add", [v, names[3]], v.dims, v.low - 6, v.high + 6)
+
+
+# ---- sequences ----
+
+@operator("SequenceConstruct", 11, weight=0.4)
+def sequence(g):
+    v = g.pick(fits=lambda v: v.rank)
+    if v is None:
+        return None
+    r = g.r
+    axis = r.randrange(v.rank)
+    s = g.fresh("f")
+    if r.random() < 0.4:
+        n = v.dims[axis]
+        form, a, inputs, drop = r.random(), {}, [v], False
+        if axis or r.random() < 0.5:
+            a["axis"] = axis - v.rank if r.random() < 0.3 else axis
+        if form < 0.4:
+            parts = [1] * n
+            if r.random() < 0.5:
+                a["keepdims"] = drop = 0
+                drop = True
+        elif form < 0.7:
+            c = r.randint(1, n)
+            parts = [c] * (n // c) + ([n % c] if n % c else [])
+            inputs.append(g.tensor([], [c], r.choice(["int64", "int32"])))
+        else:
+            cuts = sorted(r.sample(range(1, n), min(n - 1, r.choice([0, 1, 2])))) if n > 1 else []
+            parts = [b - x for x, b in zip([0] + cuts, cuts + [n])]
+            inputs.append(g.ints(parts))
+        g.raw("SplitToSequence", inputs, [s], a)
+        items = [v.dims[:axis] + ([] if drop else [p]) + v.dims[axis + 1:] for p in parts]
+        low, high = v.low, v.high
+    else:
+        found = [w for w in g.values if w.kind == "float" and w.rank == v.rank
+                 and all(a == b for i, (a, b) in enumerate(zip(v.dims, w.dims)) if i != axis)]
+        chosen = [v] + [r.choice(found) for _ in range(r.choice([0, 1, 2]))]
+        r.shuffle(chosen)
+        g.raw("SequenceConstruct", chosen, [s])
+        items = [w.dims for w in chosen]
+        if r.random() < 0.4:
+            w, t = r.choice(found), g.fresh("f")
+            at = r.choice([None] + list(range(-len(items), len(items) + 1)))
+            g.raw("SequenceInsert", [s, w] + ([] if at is None else [g.tensor([], [at], "int64")]), [t])
+            items.insert(len(items) if at is None else at, w.dims)
+            chosen.append(w)
+            s = t
+        low, high = min(w.low for w in chosen), max(w.high for w in chosen)
+    if len(items) > 1 and r.random() < 0.3:
+        t, at = g.fresh("f"), r.choice([None] + list(range(-len(items), len(items))))
+        g.raw("SequenceErase", [s] + ([] if at is None else [g.tensor([], [at], "int64")]), [t])
+        items.pop(-1 if at is None else at)
+        s = t
+    if r.random() < 0.5:
+        at = r.randrange(-len(items), len(items))
+        return g.node("SequenceAt", [s, g.tensor([], [at], r.choice(["int64", "int32"]))], items[at], low, high)
+    rank = len(items[0])
+    same = all(i == items[0] for i in items)
+    if same and rank < 4 and r.random() < 0.4:
+        axis = r.randint(0, rank)
+        dims = items[0][:axis] + [len(items)] + items[0][axis:]
+        return g.node("ConcatFromSequence", [s], dims, low, high, None, {"axis": axis - rank - 1 if r.random() < 0.3 else axis, "new_axis": 1})
+    if not rank:
+        return None
+    if same:
+        axis = r.randrange(rank)
+    dims = list(items[0])
+    dims[axis] = sum(i[axis] for i in items)
+    if count(dims) > LARGEST:
+        return None
+    return g.node("ConcatFromSequence", [s], dims, low, high, None, {"axis": axis - rank if r.random() < 0.3 else axis})

@@ -101,7 +101,9 @@ def judge(build, onnxruntime, cases, place):
                 describe.save(d, os.path.join(folder, "plain"))
         again = refusals(onnxruntime, list(plain)) if plain else {}
         for folder, first in plain.items():
-            if folder not in again:
+            if folder in again:
+                refused[first] = again[folder]
+            else:
                 del refused[first]
                 for name in os.listdir(folder):
                     if name.startswith("ort_"):
@@ -125,6 +127,10 @@ class Counts:
         self.refused = collections.defaultdict(list)
 
     def add(self, title, d, parts):
+        if parts.get("onnxruntime", ("",))[0] == "refused":
+            found = differences.check(d.get("plain") or d, self.tools)
+            if found:
+                parts["definition"] = found
         for part, (verdict, detail) in sorted(parts.items()):
             if verdict == "FAIL":
                 why = differences.explain(d.get("plain") or d, part, self.tools)
@@ -165,9 +171,12 @@ class Tools:
         found = self.outputs("ort", names)
         if found is None:
             return None
-        values = {name: (kind, dims, describe.numbers(kind, dims, fill)) for name, kind, dims, fill, *_ in d["inputs"] + d["tensors"]}
-        values.update(zip(names, found))
-        return values
+        return dict(self.given(d), **dict(zip(names, found)))
+
+    @staticmethod
+    def given(d):
+        """The inputs and initializers."""
+        return {name: (kind, dims, describe.numbers(kind, dims, fill)) for name, kind, dims, fill, *_ in d["inputs"] + d["tensors"]}
 
     def reference(self, d):
         self.save(d)

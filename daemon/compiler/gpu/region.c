@@ -11,6 +11,7 @@ struct trace {
     const struct value *root;
     const struct index *found[MOST_FOUND][MAX_AXES]; /* elements of root, without repeats */
     int found_count;
+    bool moved; /* by a view: e may lie along another axis than the root's fours */
     struct visit {
         const struct value *value;
         struct lanes lanes;
@@ -68,6 +69,7 @@ static bool trace_value(struct trace *t, struct value *v, const struct lanes *e)
         struct lanes source = {.count = e->count};
         struct value *from = NULL;
 
+        t->moved = true;
         for (int j = 0; j < e->count; j++) {
             struct access a = {.pool = t->k->pool, .arena = t->k->arena};
 
@@ -121,19 +123,6 @@ static int differing_axis(const struct trace *t)
     return axes - 1;
 }
 
-/* Whether a root that computes its elements in fours along axis computes what was found at once: a
- * single element along it lies in any cell. */
-static bool found_along(const struct trace *t, int axis)
-{
-    if (t->root->shape.dim[axis] == 1)
-        return true;
-    for (int i = 1; i < t->found_count; i++)
-        for (int a = 0; a < t->root->shape.axes; a++)
-            if (a != axis && t->found[i][a] != t->found[0][a])
-                return false;
-    return t->found_count > 1;
-}
-
 bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
                   struct lanes *lanes)
 {
@@ -143,7 +132,7 @@ bool region_lanes(struct kernel *k, const struct step *step, const struct lanes 
     if (!trace_value(&t, step->value, e) || !t.found_count)
         return false;
     if (shape_equal(&t.root->shape, &step->value->shape) && found_among(&t, e) &&
-        (axis < 0 || found_along(&t, axis))) {
+        (axis < 0 || !t.moved)) {
         *lanes = *e;
         return true;
     }
