@@ -165,25 +165,51 @@ def _mean_variance(n):
     return None
 
 
-def _instance(n):
-    """x * a + (B - mean * a): two numbers that nearly cancel where the elements are nearly equal."""
-    (dims, x), y = n.x, n.y[1]
-    scale, bias, epsilon = n.numbers(1), n.numbers(2), n.a.get("epsilon", 1e-5)
+def _norm(n, rows, scale_of, bias_of, why, squares=False):
+    """A norm of rows (lists of element numbers), each element then times scale_of(i) plus bias_of(i): as far from the
+    definition as the rounding of two terms that nearly cancel, of the mean, and of the deviation's sum goes. squares: the
+    variance is a difference of squares."""
+    x, y, epsilon = n.x[1], n.y[1], n.a.get("epsilon", 1e-5)
     expected, differs = [None] * len(x), False
-    for k, group in enumerate(groups(dims, list(range(2, len(dims))))):
-        mean, variance = moments([x[i] for i in group])
-        a = scale[k % dims[1]] / math.sqrt(variance + epsilon)
-        off = (len(group) + 2) * ULP * max(abs(x[i]) for i in group)  # of the mean
-        for i in group:
+    for row in rows:
+        mean, variance = moments([x[i] for i in row])
+        off = (len(row) + 2) * ULP * max(abs(x[i]) for i in row)  # of the mean
+        error = 2 * (len(row) + 2) * ULP * math.fsum(x[i] ** 2 for i in row) / len(row) if squares else off * off
+        for i in row:
+            a = scale_of(i) / math.sqrt(variance + epsilon)
             plain = (x[i] - mean) * a
-            expected[i] = {plain + bias[k % dims[1]]}
-            bound = abs(a) * (off + 4 * ULP * (abs(x[i]) + abs(mean))) + 4 * ULP * abs(bias[k % dims[1]]) \
-                + abs(plain) * (off * off / (2 * (variance + epsilon)) + (len(group) + 4) * ULP)
+            expected[i] = {plain + bias_of(i)}
+            bound = abs(a) * (off + 4 * ULP * (abs(x[i]) + abs(mean))) + 4 * ULP * abs(bias_of(i)) \
+                + abs(plain) * (error / (2 * (variance + epsilon)) + (len(row) + 4) * ULP)
             if not abs(y[i] - min(expected[i])) <= bound:
                 return None
             differs = differs or abs(y[i] - min(expected[i])) > CLOSE * abs(min(expected[i]))
-    if differs and n.own_is(expected):
-        return "InstanceNormalization: x * a + (B - mean * a) in float32 loses what is left of nearly equal elements"
+    return "%s: %s" % (n.op, why) if differs and n.own_is(expected) else None
+
+
+def _instance(n):
+    dims, scale, bias = n.x[0], n.numbers(1), n.numbers(2)
+    inner = count(dims[2:])
+    return _norm(n, groups(dims, list(range(2, len(dims)))), lambda i: scale[i // inner % dims[1]], lambda i: bias[i // inner % dims[1]],
+                 "x * a + (B - mean * a) in float32 loses what is left of nearly equal elements")
+
+
+def _group(n):
+    dims, scale, bias = n.x[0], n.numbers(1), n.numbers(2)
+    inner = count(dims[2:]) * (dims[1] // len(scale))  # a group's or a channel's elements
+    return _norm(n, groups(*_grouped(n, dims)), lambda i: scale[i // inner % len(scale)], lambda i: bias[i // inner % len(scale)],
+                 "E[x^2] - E[x]^2 in float32 loses what is left of nearly equal elements", True)
+
+
+def _window(n):
+    """Cosines that cancel."""
+    size, terms = n.numbers(0)[0], {"HannWindow": (0.5, 0.5, 0.0), "HammingWindow": (25 / 46, 21 / 46, 0.0), "BlackmanWindow": (0.42, 0.5, 0.08)}[n.op]
+    length = size if n.a.get("periodic", 1) else size - 1
+    expected = [terms[0] - terms[1] * math.cos(2 * math.pi * i / length) + terms[2] * math.cos(4 * math.pi * i / length) for i in range(size)]
+    own = n.own()
+    if own and all(abs(v - e) <= 2 * ULP * max(abs(e), 1e-9) for v, e in zip(own[0][2], expected)) \
+            and all(abs(v - e) <= 4 * ULP for v, e in zip(n.y[1], expected)) and any(abs(v - e) > CLOSE * abs(e) for v, e in zip(n.y[1], expected)):
+        return "%s: its cosines in float32 do not cancel" % n.op
     return None
 
 
@@ -235,7 +261,8 @@ def _attention(n):
     return None
 
 
-RUNTIME = {"Attention": _attention, "MaxPool": _pool, "AveragePool": _pool,
+RUNTIME = {"GroupNormalization": _group, "HannWindow": _window, "HammingWindow": _window, "BlackmanWindow": _window,
+           "Attention": _attention, "MaxPool": _pool, "AveragePool": _pool,
            "Sigmoid": _elementwise(lambda x: 1 / (1 + math.exp(-x)) if x > -700 else 0.0, lambda x, y: 2 * ULP,
                                    "1/2 and what is added to it in float32 lose what is left of a small result"),
            "Resize": _resize, "GridSample": _grid_sample, "AffineGrid": _affine_grid, "LpPool": _pool,
