@@ -1,10 +1,9 @@
 #include "client/compare.h"
+#include "daemon/compiler/graph/half.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const double LARGEST_HALF = 65504;
 
 void comparison_init(struct comparison *c)
 {

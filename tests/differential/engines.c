@@ -38,7 +38,7 @@
 
 enum { SAMPLES = 8, SLACK = 6, SECONDS = 5 };
 
-static const double CLOSE = 1e-5, FLOAT_STEP = 2.4e-7, LARGEST_HALF = 65504;
+static const double CLOSE = 1e-5, FLOAT_STEP = 2.4e-7;
 
 /* How values on the way are moved. */
 enum noise { NOISE_NONE, NOISE_FLOAT, NOISE_HALF };

@@ -329,7 +329,7 @@ void join_steps(struct plan *p, struct kernel *k)
         struct node *n = g->nodes[i];
         struct value *v = n->outputs[0];
 
-        if (!n->mark || !v || !is_between(v) || type_is_integer(v->type))
+        if (!n->mark || !v || !is_between(v) || type_is_integer(v->type) || spot_of(v)->unrounded)
             continue;
         context_poll(p->context);
         kernel_forget(k);

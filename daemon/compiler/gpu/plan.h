@@ -30,6 +30,7 @@ struct spot {
     struct extent *extent; /* how large it becomes (range.h) */
     int exponent;          /* PLACED_BUFFER: it is stored times 2^-exponent */
     bool limited;          /* PLACED_BUFFER: it may be more than 16 bits hold */
+    bool unrounded;        /* a reader needs it as 32 bits have it (zeros_matter()): not stored */
     int order;             /* of the node that makes it, in the graph's list */
     int mark;              /* for walks */
     const int64_t *tables; /* of token ids: tokens_tables(), one row of the buffer each */

@@ -10,11 +10,10 @@
  * stays finite there has a known range.
  */
 #include "daemon/compiler/gpu/plan.h"
+#include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/range.h"
 #include <math.h>
 
-/* What 16 bits hold. */
-#define LARGEST_HALF 65504.0
 /* Numbers up to here are rounded to it: less than the 65520 from which on they become infinite, by
  * what expressions lose in float32. */
 #define SURE_HALF 65516.0

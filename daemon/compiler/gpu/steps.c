@@ -14,6 +14,7 @@
 #include "daemon/compiler/gpu/range.h"
 #include "daemon/compiler/gpu/steps_inside.h"
 #include "daemon/compiler/operators/lower.h"
+#include "daemon/compiler/operators/zeros.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -175,6 +176,7 @@ static void assign_roles(struct plan *p)
             if (!n->outputs[o] || n->outputs[o]->constant)
                 continue;
             struct spot *spot = spot_new(p->context, n->outputs[o]);
+            spot->unrounded = zeros_matter(n->outputs[o]);
             if (!live_readers(n->outputs[o], &only) && !n->outputs[o]->output_count)
                 continue;
             switch (functions_of(n)->role) {
@@ -200,7 +202,8 @@ bool is_computed_by_readers(const struct value *v)
     /* Token ids on their way to Gather: 16 bits do not hold them. */
     if (v && type_is_integer(v->type))
         return false;
-    return spot && (spot->placement == PLACED_INLINE || spot->placement == PLACED_VIEW);
+    return spot && !spot->unrounded &&
+           (spot->placement == PLACED_INLINE || spot->placement == PLACED_VIEW);
 }
 
 /* Weights that a kernel computing v holds, and every kernel that computes it again. */
@@ -289,10 +292,11 @@ static void store_what_grows(struct plan *p)
             }
         for (int o = 0; n->mark && o < n->output_count; o++) {
             struct value *v = n->outputs[o];
+            bool unrounded = v && v->plan && spot_of(v)->unrounded;
 
-            if (!is_computed_by_readers(v))
+            if (!is_computed_by_readers(v) && !unrounded)
                 continue;
-            if (sum > MOST_WAYS || length == LONGEST_WAY) {
+            if (!unrounded && (sum > MOST_WAYS || length == LONGEST_WAY)) {
                 store_value(p, v);
                 continue;
             }
@@ -354,7 +358,8 @@ static void store_outputs(struct plan *p)
     struct graph *g = p->graph;
 
     for (int i = 0; i < g->output_count; i++)
-        if (g->outputs[i]->plan && spot_of(g->outputs[i])->placement == PLACED_INLINE)
+        if (g->outputs[i]->plan && spot_of(g->outputs[i])->placement == PLACED_INLINE &&
+            !spot_of(g->outputs[i])->unrounded)
             store_value(p, g->outputs[i]);
 }
 

@@ -12,6 +12,10 @@
 #include <stdint.h>
 
 #define HALF_MAX 65504.0f
+// The greatest magnitude and the least but 0; and from where on a number is rounded to infinity.
+#define LARGEST_HALF 65504.0
+#define SMALLEST_HALF 0x1p-24
+#define BEYOND_HALF 65520.0
 
 // The longest text of half_print with its NUL: sign, "0.", eight places and five digits, "f".
 #define HALF_TEXT_SIZE 24

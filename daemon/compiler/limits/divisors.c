@@ -6,43 +6,9 @@
 #include "daemon/compiler/limits/chain.h"
 #include "daemon/compiler/limits/limits.h"
 #include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/zeros.h"
 #include <math.h>
 #include <string.h>
-
-static const struct guard {
-    const char *op;
-    int sign;
-} guards[] = {
-#define GUARD(op, sign) {#op, sign},
-#define DIVIDER(op, slot, words)
-#define CARRIER(op)
-#include "daemon/compiler/operators/zeros.def"
-#undef GUARD
-#undef DIVIDER
-#undef CARRIER
-};
-static const struct divider {
-    const char *op;
-    int slot;
-    const char *words;
-} dividers[] = {
-#define GUARD(op, sign)
-#define DIVIDER(op, slot, words) {#op, slot, words},
-#define CARRIER(op)
-#include "daemon/compiler/operators/zeros.def"
-#undef GUARD
-#undef DIVIDER
-#undef CARRIER
-};
-static const char *const carriers[] = {
-#define GUARD(op, sign)
-#define DIVIDER(op, slot, words)
-#define CARRIER(op) #op,
-#include "daemon/compiler/operators/zeros.def"
-#undef GUARD
-#undef DIVIDER
-#undef CARRIER
-};
 
 /* What a value may carry on to a divider. */
 struct trace {
@@ -61,65 +27,6 @@ struct walk {
 static bool is(const struct node *n, const char *op)
 {
     return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
-}
-
-static bool is_tiny(double x)
-{
-    return x != 0 && fabs(x) < SMALLEST_HALF;
-}
-
-/* ---- what makes them ---- */
-
-/* The lower limit of Clip n, where 16 bits cannot hold it; else 0. */
-static double tiny_limit(const struct node *n)
-{
-    int count;
-    const float *low =
-        is(n, "Clip") && node_input(n, 1) ? node_constant_floats(n, 1, &count) : NULL;
-
-    return low && count == 1 && low[0] > 0 && is_tiny((double)low[0]) ? (double)low[0] : 0;
-}
-
-/* A number of constant v that 16 bits hold as 0, of that sign (0: any); 0: there is none. */
-static double tiny_number(struct context *c, const struct value *v, int sign)
-{
-    struct arena *scratch = arena_child(&c->arena);
-    const float *numbers = tensor_floats(c, v->constant, scratch);
-    double found = 0;
-
-    for (int64_t i = 0; i < v->constant->count && found == 0; i++)
-        if (is_tiny((double)numbers[i]) && (float)sign * numbers[i] >= 0)
-            found = (double)numbers[i];
-    arena_free(scratch);
-    return found;
-}
-
-/* What n adds that 16 bits hold as 0; else 0. */
-static double tiny_addend(const struct node *n)
-{
-    for (size_t g = 0; g < sizeof guards / sizeof *guards; g++)
-        for (int i = 0; is(n, guards[g].op) && i < n->input_count; i++) {
-            const struct value *v = n->inputs[i];
-            double number = v && v->constant && type_is_float(v->type)
-                                ? tiny_number(n->graph->context, v, guards[g].sign)
-                                : 0;
-
-            if (number != 0)
-                return number;
-        }
-    return 0;
-}
-
-/* ---- what minds them ---- */
-
-static const struct divider *divider_of(const struct chains *c, const struct node *n, int slot)
-{
-    for (size_t i = 0; i < sizeof dividers / sizeof *dividers; i++)
-        if (is(n, dividers[i].op) && dividers[i].slot == slot)
-            return is(n, "Pow") && !(n->inputs[1]->constant && chain_range(c, n->inputs[1]).lo < 0)
-                       ? NULL
-                       : &dividers[i];
-    return NULL;
 }
 
 /* ---- what passes them on ---- */
@@ -168,9 +75,8 @@ static bool carries(const struct chains *c, const struct node *n, int slot)
         return false;
     if (is_view(n))
         return true;
-    for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++)
-        if (is(n, carriers[i]))
-            return slot == 0;
+    if (zeros_carried(n))
+        return slot == 0;
     return n->op->functions->role == ROLE_ELEMENTWISE && keeps_zero(c, n, slot);
 }
 
@@ -194,9 +100,9 @@ static const struct node *clip_in_chain(const struct value *v)
     const struct node *n = v->producer;
     int slot;
 
-    while (n && chain_operator(n, &slot) && tiny_limit(n) == 0)
+    while (n && chain_operator(n, &slot) && zeros_limit(n) == 0)
         n = chain_next(n->inputs[slot]) == n ? n->inputs[slot]->producer : NULL;
-    return n && tiny_limit(n) != 0 ? n : NULL;
+    return n && zeros_limit(n) != 0 ? n : NULL;
 }
 
 static bool is_zero_in_half(struct range r)
@@ -214,12 +120,12 @@ static void judge_chain(const struct chains *c, const struct value *v, struct tr
     if (!clip || clip == v->producer)
         return;
     all = c->computed[v->id];
-    lowest = chain_result(c, clip->outputs[0], range_make(tiny_limit(clip), tiny_limit(clip)));
+    lowest = chain_result(c, clip->outputs[0], range_make(zeros_limit(clip), zeros_limit(clip)));
     zero = is_zero_in_half(all) || is_zero_in_half(lowest) ||
            (range_size(&lowest) > 0 && range_size(&lowest) < SMALLEST_HALF);
     large = range_size(&all) >= BEYOND_HALF;
     if (zero || large)
-        *t = (struct trace){.zero = clip, .number = tiny_limit(clip), .large = !zero};
+        *t = (struct trace){.zero = clip, .number = zeros_limit(clip), .large = !zero};
 }
 
 /* ---- words ---- */
@@ -230,17 +136,17 @@ static const char *layer_name(struct arena *a, const struct node *n)
                     : arena_printf(a, "%s #%d", n->op_type, n->position);
 }
 
-static void report_clip(struct context *c, const struct node *n, const struct divider *d,
+static void report_clip(struct context *c, const struct node *n, const char *words,
                         const struct trace *t)
 {
     struct place place = node_place(n);
 
     diagnose(c, &place, TUKI0138, NULL,
-             "it %s the result of %s, whose lower limit %.6g is 0 in 16 bits", d->words,
-             layer_name(&c->arena, t->clip), tiny_limit(t->clip));
+             "it %s the result of %s, whose lower limit %.6g is 0 in 16 bits", words,
+             layer_name(&c->arena, t->clip), zeros_limit(t->clip));
 }
 
-static void report_zero(struct context *c, const struct node *n, const struct divider *d,
+static void report_zero(struct context *c, const struct node *n, const char *words,
                         const struct trace *t)
 {
     struct place place = node_place(n);
@@ -249,11 +155,11 @@ static void report_zero(struct context *c, const struct node *n, const struct di
     if (is(t->zero, "Clip"))
         diagnose(c, &place, TUKI0139, NULL,
                  "it %s what becomes of the lower limit %.6g of %s, which 16 bits hold as %s",
-                 d->words, t->number, layer, t->large ? "65504" : "0");
+                 words, t->number, layer, t->large ? "65504" : "0");
     else
         diagnose(c, &place, TUKI0139, NULL,
                  "it %s a value that is 0 in 16 bits where %s should keep it away from 0 by %.6g",
-                 d->words, layer, t->number);
+                 words, layer, t->number);
 }
 
 /* ---- the way through the graph ---- */
@@ -265,15 +171,16 @@ static bool judge_reader(const struct walk *w, const struct node *n)
 
     for (int i = 0; i < n->input_count; i++) {
         const struct value *v = n->inputs[i];
-        const struct divider *d = v && !v->constant ? divider_of(w->chains, n, i) : NULL;
-        const struct trace *t = d ? &w->traces[v->id] : NULL;
+        const char *words;
+        const struct trace *t =
+            v && !v->constant && zeros_minded(n, i, &words) ? &w->traces[v->id] : NULL;
 
         if (t && t->clip && (is(n, "Div") ? !t->expanded : t->moved && !is(n, "ReduceLogSum"))) {
-            report_clip(c, n, d, t);
+            report_clip(c, n, words, t);
             return true;
         }
         if (t && t->zero) {
-            report_zero(c, n, d, t);
+            report_zero(c, n, words, t);
             return true;
         }
     }
@@ -287,7 +194,7 @@ static void judge_end(const struct walk *w, const struct node *n)
     struct trace t = {0};
     int slot;
 
-    if (!chain_operator(n, &slot) || chain_next(n->outputs[0]) || !divider_of(w->chains, n, slot))
+    if (!chain_operator(n, &slot) || chain_next(n->outputs[0]) || !zeros_minded(n, slot, NULL))
         return;
     if ((is(n, "Log") || is(n, "Reciprocal")) && w->traces[n->inputs[slot]->id].clip)
         return;
@@ -309,9 +216,9 @@ static void follow(const struct walk *w, const struct node *n)
     struct trace out = {0};
     double number;
 
-    if (tiny_limit(n) != 0)
+    if (zeros_limit(n) != 0)
         out.clip = n;
-    else if ((number = tiny_addend(n)) != 0)
+    else if ((number = zeros_guard(n)) != 0)
         out = (struct trace){.zero = n, .number = number};
     for (int i = 0; i < n->input_count && !out.clip && !out.zero; i++) {
         const struct value *in = n->inputs[i];
@@ -320,9 +227,8 @@ static void follow(const struct walk *w, const struct node *n)
         if (t && t->clip && i == 0 && (moves_only(n) || is(n, "Expand")))
             out = (struct trace){
                 .clip = t->clip, .moved = true, .expanded = t->expanded || is(n, "Expand")};
-        else if (t && t->clip == in->producer && t->clip && !chain_next(in) &&
-                 chain_operator(n, NULL) && keeps_zero(c, n, i))
-            out = (struct trace){.zero = t->clip, .number = tiny_limit(t->clip)};
+        else if (t && t->clip && !chain_next(in) && !is_view(n) && carries(c, n, i))
+            out = (struct trace){.zero = t->clip, .number = zeros_limit(t->clip)};
         else if (t && t->zero && (t->large ? is_view(n) : carries(c, n, i)))
             out = *t;
     }

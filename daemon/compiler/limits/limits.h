@@ -9,12 +9,7 @@
  * count as 16-bit there, but for those within a chain (limits/chain.h).
  */
 #include "daemon/compiler/graph/graph.h"
-
-/* The greatest magnitude that 16 bits hold, and the least but 0. */
-#define LARGEST_HALF 65504.0
-#define SMALLEST_HALF 0x1p-24
-/* From here on a number is not rounded to the greatest. */
-#define BEYOND_HALF 65520.0
+#include "daemon/compiler/graph/half.h"
 
 /* All of the below. The graph is sorted and free of errors, its numbers are those of one style;
  * nothing is changed. Says nothing of 8-bit models. */

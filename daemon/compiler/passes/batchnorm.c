@@ -12,13 +12,11 @@
  */
 #include "daemon/compiler/graph/accept.h"
 #include "daemon/compiler/graph/floats.h"
+#include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
 #include <math.h>
 #include <string.h>
-
-#define LARGEST_HALF 65504.0
-#define SMALLEST_HALF 0x1p-24
 
 /* The layer that is folded into. */
 struct target {

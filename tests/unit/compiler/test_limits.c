@@ -570,6 +570,8 @@ static void test_chains(void **unused)
         {0, "Div(y, Neg(Log(Clip(x, 1e-10))))"},
         /* Read twice, the Clip is a value of its own. */
         {139, "c = Clip(x, 1e-10); Div(y, Sqrt(c)); Mul(z, c)"},
+        {139, "c = Clip(x, 1e-10); Div(c, ReduceSum(c, <2>))"},
+        {0, "c = Clip(x, 1e-4); Div(c, ReduceSum(c, <2>))"},
         /* Without a constant too small it is never this. */
         {0, "Div(1.0, Add(1.0, Exp(Neg(x))))"},
         {0, "Div(y, Exp(Neg(x)))"},
