@@ -144,7 +144,7 @@ static int find_candidates(struct value *v, struct value **found, int count, int
 
 /* ---- what it costs ---- */
 
-static bool reads_too_many(const struct step *s, const struct region *r)
+static bool reads_too_many(struct plan *p, const struct step *s, const struct region *r)
 {
     const struct value *seen[MOST_READ_BUFFERS + 1];
     int buffers = 0;
@@ -152,20 +152,20 @@ static bool reads_too_many(const struct step *s, const struct region *r)
     for (int i = 0; i < s->fused_count; i++)
         for (int k = 0; k < s->fused[i]->input_count; k++)
             if (s->fused[i]->inputs[k] && buffers <= MOST_READ_BUFFERS)
-                buffers = count_buffers(s->fused[i]->inputs[k], seen, buffers, 0);
+                buffers = count_buffers(p, s->fused[i]->inputs[k], seen, buffers);
     for (int i = 0; i < r->count; i++) {
         const struct node *n = r->seen[i].value->producer;
 
         for (int k = 0; r->seen[i].inside && k < n->input_count && buffers <= MOST_READ_BUFFERS;
              k++)
             if (n->inputs[k] && n->inputs[k] != r->root && !holds(r, n->inputs[k]))
-                buffers = count_buffers(n->inputs[k], seen, buffers, 0);
+                buffers = count_buffers(p, n->inputs[k], seen, buffers);
     }
     return buffers > MOST_READ_BUFFERS;
 }
 
 /* Of computing the root of s once for each cell of the tail instead of once for each of its own. */
-static double cost_again(const struct step *s, const struct region *r)
+static double cost_again(struct kernel *k, const struct step *s, const struct region *r)
 {
     const struct node *n = s->root;
     const struct value *first = n->outputs[s->root_output], *seen[MOST_READ_BUFFERS + 1];
@@ -185,10 +185,10 @@ static double cost_again(const struct step *s, const struct region *r)
         weights = weights || (v->constant && v->constant->count > 4);
         if (v->constant)
             continue;
-        int buffers = count_buffers(v, seen, 0, 0);
-        cost += cells_of(v) * (double)reuse_of(n, i) *
-                (COST_FETCH * (buffers ? buffers : 1) +
-                 COST_OPERATION * (4 * each + (double)operations(v, 0)));
+        int buffers = count_buffers(k->plan, v, seen, 0);
+        cost +=
+            cells_of(v) * (double)reuse_of(n, i) *
+            (COST_FETCH * (buffers ? buffers : 1) + COST_OPERATION * (4 * each + operations(k, v)));
     }
     /* Four vectors of weights, and sixteen multiply-adds, for each cell that is fetched. */
     if (weights)
@@ -247,7 +247,7 @@ static int choose_axis(struct kernel *k, struct step *s, const struct region *r,
         if (!layout_inner(&v->shape, axis, &l))
             continue;
         spot->layout = l;
-        cost = COST_FETCH * reading_cost(k, v, 0);
+        cost = COST_FETCH * reading_cost(k, v);
         any = fmin(any, cost);
         e = sample_elements(k, v, axis);
         e = lanes_along(k, e.at[0], v->shape.axes, axis, 4);
@@ -257,7 +257,7 @@ static int choose_axis(struct kernel *k, struct step *s, const struct region *r,
         }
     }
     spot->layout = was;
-    if (best + cost_again(s, r) > any + saved)
+    if (best + cost_again(k, s, r) > any + saved)
         return -1;
     return chosen;
 }
@@ -268,7 +268,7 @@ static bool join_region(struct plan *p, struct kernel *k, struct step *s, struct
     int packed = s->packed;
     double saved = 0;
 
-    if (!region_close(r) || reads_too_many(s, r) || (r->views && !s->root))
+    if (!region_close(r) || reads_too_many(p, s, r) || (r->views && !s->root))
         return false;
     if (r->views)
         saved = r->tail->output_count ? cost_stored(k, r->tail)

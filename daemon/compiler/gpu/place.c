@@ -216,7 +216,7 @@ bool place_inner(struct plan *p, struct kernel *k, struct step *s)
             continue;
         spot->layout = l;
         /* Writing costs too: cells that are not full, and fetching what it is computed from. */
-        double cost = reading_cost(k, v, 0) + (double)(l.width * l.height);
+        double cost = reading_cost(k, v) + (double)(l.width * l.height);
         if (!s->root) {
             struct lanes e = sample_elements(k, v, axis);
             enum placement was = spot->placement;

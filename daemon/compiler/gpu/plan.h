@@ -33,6 +33,7 @@ struct spot {
     bool unrounded;        /* a reader needs it as 32 bits have it (zeros_matter()): not stored */
     int order;             /* of the node that makes it, in the graph's list */
     int mark;              /* for walks */
+    int walk;              /* the last walk that came here (count_buffers()) */
     const int64_t *tables; /* of token ids: tokens_tables(), one row of the buffer each */
     int table_count;
 };
@@ -66,7 +67,7 @@ struct step {
     int root_output;     /* the output of root that it computes */
     struct value *value; /* what it writes */
     int packed;          /* axis of value that has to lie in components, -1: any */
-    bool copies; /* value lies elsewhere too; this step only moves it to where it is wanted */
+    bool copies;  /* value lies elsewhere too; this step only moves it to where it is wanted */
     bool limited; /* what it writes may be more than 16 bits hold */
     struct layout layout; /* of what it writes */
     int buffer;           /* that it writes */
@@ -90,6 +91,7 @@ struct plan {
     struct storage *storage; /* GPU buffers for the inner ones */
     int storage_count, storage_room;
     struct pattern *patterns; /* of constants looked at so far (pattern.h) */
+    int walks;                /* begun so far, over what is computed on the way */
 };
 
 /* Chooses steps, fusion, layouts, order. Faults (TUKI0134 …) are reported; the plan is to be used

@@ -60,27 +60,93 @@ static double repeats(const struct node *r)
     return 1;
 }
 
-double reading_cost(struct kernel *k, struct value *v, int depth)
+/* ---- walks over what is computed on the way ----
+ *
+ * Where a value is read twice the ways double, and a walk goes them all: what was found at a value
+ * is written down, by how far from the walk's beginning it was found. */
+
+struct walk {
+    struct kernel *k;
+    struct found {
+        const struct value *value; /* NULL: a free place */
+        int depth;
+        double number;
+    } * table;
+    uint32_t room, count; /* room: a power of two */
+};
+
+static struct found *walk_place(const struct walk *w, const struct value *v, int depth)
 {
+    uint32_t i = ((uint32_t)v->id * 64 + (uint32_t)depth) * 2654435769u;
+
+    for (i ^= i >> 15;; i++) {
+        struct found *f = &w->table[i & (w->room - 1)];
+
+        if (!f->value || (f->value == v && f->depth == depth))
+            return f;
+    }
+}
+
+static bool walk_find(const struct walk *w, const struct value *v, int depth, double *number)
+{
+    const struct found *f = w->room ? walk_place(w, v, depth) : NULL;
+
+    if (!f || !f->value)
+        return false;
+    *number = f->number;
+    return true;
+}
+
+static double walk_keep(struct walk *w, const struct value *v, int depth, double number)
+{
+    if (4 * (w->count + 1) > 3 * w->room) {
+        struct found *old = w->table;
+        uint32_t room = w->room;
+
+        w->room = room ? 2 * room : 16;
+        w->table = NEW_ARRAY(w->k->arena, w->room, struct found);
+        for (uint32_t i = 0; i < room; i++)
+            if (old[i].value)
+                *walk_place(w, old[i].value, old[i].depth) = old[i];
+    }
+    w->count++;
+    *walk_place(w, v, depth) = (struct found){v, depth, number};
+    return number;
+}
+
+/* The slot of its node that reader number i of v stands for: readers holds a node once for each. */
+static int slot_of(const struct value *v, int i)
+{
+    const struct node *n = v->readers[i];
+    int slots = 0, slot, seen = 0;
+
+    for (slot = 0; slot < n->input_count; slot++)
+        slots += n->inputs[slot] == v;
+    for (int j = 0; slots > 1 && j < i; j++)
+        seen += v->readers[j] == n;
+    for (slot = 0; slot < n->input_count; slot++)
+        if (n->inputs[slot] == v && !seen--)
+            break;
+    return slot;
+}
+
+static double reading_from(struct walk *w, struct value *v, int depth)
+{
+    struct kernel *k = w->k;
     double total = 0;
 
     if (depth > 16)
         return 0;
+    if (walk_find(w, v, depth, &total))
+        return total;
     for (int i = 0; i < v->reader_count; i++) {
         struct node *r = v->readers[i];
-        int slot = 0, seen = 0;
 
         if (!r->mark)
             continue;
-        /* readers holds a node once for each slot: the how-manieth of r is this one? */
-        for (int j = 0; j < i; j++)
-            seen += v->readers[j] == r;
-        for (slot = 0; slot < r->input_count; slot++)
-            if (r->inputs[slot] == v && !seen--)
-                break;
         struct value *out = r->outputs[0];
         if (functions_of(r)->role == ROLE_STEP) {
-            int axis = wanted_axis(r, slot);
+            int slot = slot_of(v, i), axis = wanted_axis(r, slot);
             struct lanes e = sample_elements(k, v, axis >= 0 ? axis : last_long_axis(&v->shape));
 
             total += (double)kernel_cost(k, v, &e) * (double)reuse_of(r, slot) * repeats(r) *
@@ -88,7 +154,7 @@ double reading_cost(struct kernel *k, struct value *v, int depth)
         } else if (out && out->plan && spot_of(out)->placement != PLACED_BUFFER &&
                    spot_of(out)->placement != PLACED_NOWHERE &&
                    spot_of(out)->placement != PLACED_JOINED) {
-            total += reading_cost(k, out, depth + 1);
+            total += reading_from(w, out, depth + 1);
         } else if (out && out->plan) {
             const struct spot *spot = out->plan;
             struct value *last = spot->placement == PLACED_JOINED ? spot->step->value : out;
@@ -115,27 +181,46 @@ double reading_cost(struct kernel *k, struct value *v, int depth)
                 (double)kernel_cost(k, v, &operand) * (double)shape_count(&out->shape) / e.count;
         }
     }
-    return total;
+    return walk_keep(w, v, depth, total);
 }
 
-int64_t operations(const struct value *v, int depth)
+double reading_cost(struct kernel *k, struct value *v)
+{
+    struct walk w = {.k = k};
+
+    return reading_from(&w, v, 0);
+}
+
+static double operations_from(struct walk *w, const struct value *v, int depth)
 {
     const struct spot *spot = v->plan;
-    int64_t total = 0;
+    double total = 0;
 
     if (v->constant || !spot || !v->producer || spot->placement == PLACED_BUFFER ||
         spot->placement == PLACED_JOINED || depth > 64)
         return 0;
+    if (v->reader_count > 1 && walk_find(w, v, depth, &total))
+        return total;
     for (int i = 0; i < v->producer->input_count; i++)
         if (v->producer->inputs[i])
-            total += operations(v->producer->inputs[i], depth + 1);
-    return total + work_elementwise(v->producer);
+            total += operations_from(w, v->producer->inputs[i], depth + 1);
+    total += (double)work_elementwise(v->producer);
+    return v->reader_count > 1 ? walk_keep(w, v, depth, total) : total;
 }
 
-double readings(const struct value *v, int depth)
+double operations(struct kernel *k, const struct value *v)
+{
+    struct walk w = {.k = k};
+
+    return operations_from(&w, v, 0);
+}
+
+static double readings_from(struct walk *w, const struct value *v, int depth)
 {
     double total = 0, elements = (double)shape_count(&v->shape);
 
+    if (walk_find(w, v, depth, &total))
+        return total;
     for (int i = 0; i < v->reader_count && depth < 16; i++) {
         struct node *r = v->readers[i];
         struct value *out = r->outputs[0];
@@ -154,11 +239,18 @@ double readings(const struct value *v, int depth)
                 wider = 1;
             total += wider * (spot_of(out)->placement == PLACED_INLINE ||
                                       spot_of(out)->placement == PLACED_VIEW
-                                  ? readings(out, depth + 1)
+                                  ? readings_from(w, out, depth + 1)
                                   : 1);
         }
     }
-    return total;
+    return walk_keep(w, v, depth, total);
+}
+
+double readings(struct kernel *k, const struct value *v)
+{
+    struct walk w = {.k = k};
+
+    return readings_from(&w, v, 0);
 }
 
 /* ---- fetches where layouts are not chosen yet ---- */

@@ -124,13 +124,13 @@ struct step *step_new(struct plan *p, struct node *root, int output, struct valu
     return s;
 }
 
-/* Textures that computing v from where it is read would fetch from. */
-int count_buffers(struct value *v, const struct value **seen, int count, int depth)
+static int count_from(int walk, struct value *v, const struct value **seen, int count, int depth)
 {
-    const struct spot *spot = v->plan;
+    struct spot *spot = v->plan;
 
-    if (v->constant || !spot || depth > 64)
+    if (v->constant || !spot || depth > 64 || spot->walk == walk)
         return count;
+    spot->walk = walk;
     if (spot->placement == PLACED_BUFFER) {
         for (int i = 0; i < count; i++)
             if (seen[i] == v)
@@ -142,8 +142,13 @@ int count_buffers(struct value *v, const struct value **seen, int count, int dep
     if (v->producer && spot->placement != PLACED_JOINED)
         for (int i = 0; i < v->producer->input_count && count <= MOST_READ_BUFFERS; i++)
             if (v->producer->inputs[i])
-                count = count_buffers(v->producer->inputs[i], seen, count, depth + 1);
+                count = count_from(walk, v->producer->inputs[i], seen, count, depth + 1);
     return count;
+}
+
+int count_buffers(struct plan *p, struct value *v, const struct value **seen, int count)
+{
+    return count_from(++p->walks, v, seen, count, 0);
 }
 
 void store_value(struct plan *p, struct value *v)
@@ -226,7 +231,7 @@ static int64_t weights_under(const struct value *v, int depth)
 /* Layouts are not chosen yet: it is assumed that what is stored can be fetched in fours. */
 static double cost_each(struct kernel *k, struct value *v)
 {
-    return COST_OPERATION * (double)operations(v, 0) + COST_FETCH * fetches_computed(k, v);
+    return COST_OPERATION * operations(k, v) + COST_FETCH * fetches_computed(k, v);
 }
 
 double cost_stored(struct kernel *k, struct value *v)
@@ -236,7 +241,7 @@ double cost_stored(struct kernel *k, struct value *v)
 
 double cost_computed(struct kernel *k, struct value *v)
 {
-    double reads = readings(v, 0);
+    double reads = readings(k, v);
 
     return reads > 1 ? cells_of(v) * reads * (cost_each(k, v) - COST_FETCH) : 0;
 }
@@ -320,7 +325,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
             struct value *v = g->nodes[i]->outputs[o];
 
             if (is_computed_by_readers(v) &&
-                (count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2 ||
+                (count_buffers(p, v, seen, 0) > MOST_READ_BUFFERS - 2 ||
                  (v->reader_count > 1 && weights_under(v, 0) > MOST_REPEATED_WEIGHTS)))
                 store_value(p, v);
         }
@@ -347,7 +352,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
             kernel_forget(k);
             spot->placement =
                 functions_of(v->producer)->role == ROLE_VIEW ? PLACED_VIEW : PLACED_INLINE;
-            if (count_buffers(v, seen, 0, 0) > MOST_READ_BUFFERS - 2 || is_cheaper_stored(k, v))
+            if (count_buffers(p, v, seen, 0) > MOST_READ_BUFFERS - 2 || is_cheaper_stored(k, v))
                 store_value(p, v);
         }
 }

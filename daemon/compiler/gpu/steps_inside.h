@@ -41,7 +41,7 @@ bool is_computed_by_readers(const struct value *v);
 double cost_stored(struct kernel *k, struct value *v);
 double cost_computed(struct kernel *k, struct value *v);
 /* Textures that computing v from where it is read would fetch from, added to seen. */
-int count_buffers(struct value *v, const struct value **seen, int count, int depth);
+int count_buffers(struct plan *p, struct value *v, const struct value **seen, int count);
 
 /* ---- join.c ---- */
 /* Lets what follows on steps be computed in their kernels, and stores what operators ask to be
@@ -58,11 +58,11 @@ int last_long_axis(const struct shape *s);
 int64_t reuse_of(const struct node *n, int slot);
 /* Fetches that the readers of v take, through what they compute on the way, given where everything
  * lies now. */
-double reading_cost(struct kernel *k, struct value *v, int depth);
+double reading_cost(struct kernel *k, struct value *v);
 /* What is computed between v and what is stored, in additions for each element. */
-int64_t operations(const struct value *v, int depth);
+double operations(struct kernel *k, const struct value *v);
 /* How often each element of v is asked for by all its readers. */
-double readings(const struct value *v, int depth);
+double readings(struct kernel *k, const struct value *v);
 /* Fetches that four elements of v take which its reader computes, with the layouts that are known
  * and the best ones where they are not. */
 double fetches_computed(struct kernel *k, struct value *v);
