@@ -76,7 +76,7 @@ static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room
 
 static void chunk_free(struct context *c, struct arena_chunk *chunk)
 {
-    if (chunk->room < LARGEST_CHUNK || chunk->room > SPARE - c->spare_bytes) {
+    if (chunk->room < POPULATED || chunk->room > SPARE - c->spare_bytes) {
         free(chunk);
         return;
     }

@@ -36,6 +36,15 @@ static void read_buffer(struct kernel *k, struct value *v, const struct lanes *e
             continue;
         }
         name = memo_find(k, v, NULL, true, cell, 2);
+        if (k->counts) {
+            if (!name) {
+                memo_add(k, v, NULL, true, cell, 2, "");
+                k->fetches++;
+                k->held++;
+            }
+            out[j] = "";
+            continue;
+        }
         if (!name) {
             struct strbuf s;
 
@@ -55,6 +64,7 @@ static void read_buffer(struct kernel *k, struct value *v, const struct lanes *e
                 kernel_line(k, "%s", line);
             }
             k->fetches++;
+            k->held++;
         }
         out[j] = kernel_pick(k, name, component, false);
         if (spot->exponent)
@@ -106,6 +116,11 @@ static void read_expression(struct kernel *k, struct value *v, const struct lane
             broadcast_index(k, &n->inputs[i]->shape, &v->shape, e->at[j], operand.at[j]);
         read_value(k, n->inputs[i], &operand, operands[i]);
     }
+    if (k->counts) {
+        for (int j = 0; j < e->count; j++)
+            out[j] = "";
+        return;
+    }
     for (int j = 0; j < e->count; j++) {
         const char **row = NEW_ARRAY(k->arena, n->input_count + 1, const char *);
         int same = 0;
@@ -143,7 +158,7 @@ static void read_piece(struct kernel *k, struct node *n, const struct access *co
 
     if (first->input < 0) {
         for (int j = 0; j < count; j++)
-            out[lanes[j]] = kernel_number(k, first->fill);
+            out[lanes[j]] = k->counts ? "" : kernel_number(k, first->fill);
         return;
     }
     for (int j = 0; j < count; j++)
@@ -284,9 +299,8 @@ void compute_value(struct kernel *k, struct value *v, const struct lanes *e, con
         read_expression(k, v, e, out);
 }
 
-void read_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
+static void read_new(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
-    context_poll(k->context);
     if (v->constant) {
         read_constant(k, v, e, out);
         return;
@@ -306,6 +320,21 @@ void read_value(struct kernel *k, struct value *v, const struct lanes *e, const 
         break;
     }
     BUG(k->context, "value %s is read but lies nowhere", v->name);
+}
+
+void read_value(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
+{
+    int64_t fetches = k->fetches, held = k->held;
+
+    context_poll(k->context);
+    if (k->counts && visit_again(k, v, e)) {
+        for (int j = 0; j < e->count; j++)
+            out[j] = "";
+        return;
+    }
+    read_new(k, v, e, out);
+    if (k->counts)
+        visit_add(k, v, e, fetches, held);
 }
 
 void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int zero_axis,

@@ -117,6 +117,7 @@ static const char *entry_fetch(struct kernel *k, struct weights *w, const struct
     else
         kernel_line(k, "Color4 %s = w[%s];", name, s.text);
     k->fetches++;
+    k->held++;
     return name;
 }
 
@@ -181,6 +182,8 @@ static bool read_pattern(struct kernel *k, const struct tensor *t, const struct 
 
 static const char *print_single(struct kernel *k, struct tensor *t)
 {
+    if (k->counts)
+        return "";
     struct arena *scratch = arena_child(k->arena);
     const char *number = kernel_number(k, tensor_floats(k->context, t, scratch)[0]);
 

@@ -11,6 +11,8 @@ void kernel_line(struct kernel *k, const char *format, ...)
 {
     va_list arguments;
 
+    if (k->counts)
+        return;
     for (int i = 0; i < k->indent; i++)
         strbuf_add(&k->body, "    ");
     va_start(arguments, format);
@@ -29,6 +31,8 @@ static void kernel_enter(struct kernel *k, size_t start, bool loop)
     s->blocks[s->depth++] = (struct kernel_block){.memo_count = k->memo_count,
                                                   .assumed_count = k->assumed_count,
                                                   .declared_count = s->declared_count,
+                                                  .visit_count = s->visit_count,
+                                                  .held = k->held,
                                                   .loop = loop,
                                                   .start = start};
     kernel_line(k, "{");
@@ -57,6 +61,8 @@ void kernel_close(struct kernel *k)
     k->memo_count = s->blocks[s->depth].memo_count;
     k->assumed_count = s->blocks[s->depth].assumed_count;
     s->declared_count = s->blocks[s->depth].declared_count;
+    k->held = s->blocks[s->depth].held;
+    visits_leave(k, s->blocks[s->depth].visit_count);
     k->indent--;
     kernel_line(k, "}");
 }
@@ -164,7 +170,7 @@ const char *kernel_local(struct kernel *k, const char *base, const char *text)
 {
     const char *name;
 
-    if (text_is_atom(text))
+    if (k->counts || text_is_atom(text))
         return text;
     if (*text == '(' && text_is_closed(text))
         text = kernel_text(k, "%.*s", (int)strlen(text) - 2, text + 1);
@@ -255,8 +261,12 @@ int kernel_if(struct kernel *k, const struct condition *conditions, int count)
     case 1:
         return 0;
     }
-    conditions_print(k, &text, conditions, count);
-    kernel_open(k, "if (%s)", text.text);
+    if (k->counts) {
+        kernel_open(k, "if");
+    } else {
+        conditions_print(k, &text, conditions, count);
+        kernel_open(k, "if (%s)", text.text);
+    }
     for (int i = 0; i < count; i++)
         APPEND(k->arena, k->assumed, k->assumed_count, k->assumed_room) = conditions[i];
     return 1;
@@ -369,8 +379,14 @@ void kernel_range(struct kernel *k, const struct index *index, int64_t *lo, int6
 
 struct piece *access_piece(struct access *a, int input)
 {
-    struct piece *p = &APPEND(a->arena, a->pieces, a->count, a->room);
+    struct piece *p;
 
+    /* Most views have one. */
+    if (!a->room) {
+        a->pieces = NEW(a->arena, struct piece);
+        a->room = 1;
+    }
+    p = &APPEND(a->arena, a->pieces, a->count, a->room);
     memset(p, 0, sizeof *p);
     p->input = input;
     return p;
@@ -429,6 +445,8 @@ const char *kernel_pick(struct kernel *k, const char *cell, const struct index *
 {
     struct strbuf s;
 
+    if (k->counts)
+        return "";
     if (index_is_constant(component))
         return kernel_text(k, "%s.%c", cell, (table ? "xyzw" : "rgba")[index_lo(component)]);
     strbuf_init(&s, k->arena);

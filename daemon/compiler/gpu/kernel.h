@@ -58,7 +58,9 @@ struct kernel {
     struct step *step;
     struct strbuf body;
     int indent;
-    int64_t fetches; /* so far */
+    int64_t fetches; /* so far … */
+    int64_t held;    /* … and how many of them can be named here */
+    bool counts;     /* only to count them: no text is written */
 
     struct lanes cell;         /* the elements that this invocation writes, of step->value */
     struct lanes out;          /* the elements that lower() computes, of the root's output */

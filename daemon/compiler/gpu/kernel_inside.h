@@ -26,7 +26,8 @@ enum { MOST_DEPTH = 48, TABLE_ENTRIES = 1023 };
 
 /* What a block forgets at its end. */
 struct kernel_block {
-    int memo_count, assumed_count, declared_count;
+    int memo_count, assumed_count, declared_count, visit_count;
+    int64_t held;
     bool loop;
     size_t start; /* of its first line, in the body */
 };
@@ -37,6 +38,16 @@ struct kernel_declared {
     int depth;
 };
 
+/* Elements of a value that were read in a block that is still open, where fetches are counted. */
+struct kernel_visit {
+    const struct value *value;
+    struct lanes lanes;
+    int64_t again; /* fetches that reading them again takes */
+    int next;      /* number of the one before it with the same hash; 0: none */
+};
+
+enum { VISIT_BUCKETS = 64 };
+
 struct kernel_state {
     struct kernel k;
     struct kernel_block blocks[MOST_DEPTH];
@@ -44,6 +55,9 @@ struct kernel_state {
     int64_t table_entries;
     struct kernel_declared *declared;
     int declared_count, declared_room;
+    struct kernel_visit *visits; /* number 1 … in visits[0] … */
+    int visit_count, visit_room;
+    int visited[VISIT_BUCKETS]; /* the last of each hash */
 };
 
 static inline struct kernel_state *state_of(struct kernel *k)
@@ -69,6 +83,16 @@ const char *kernel_pick(struct kernel *k, const char *cell, const struct index *
 /* Keeps at[] inside s: what lies beyond is read only for components that are never used. */
 void limit_index(struct kernel *k, const struct shape *s, int packed, const struct index *const *at,
                  const struct index **limited);
+
+/* ---- visits.c ---- */
+/* Where fetches are counted: true where these elements were read before; the fetches that reading
+ * them again takes are added. */
+bool visit_again(struct kernel *k, const struct value *v, const struct lanes *e);
+/* They were read; before that there were so many fetches, and so many of them could be named. */
+void visit_add(struct kernel *k, const struct value *v, const struct lanes *e, int64_t fetches,
+               int64_t held);
+/* Forgets all but the first count. */
+void visits_leave(struct kernel *k, int count);
 
 /* ---- hoist.c ---- */
 /* A variable that is declared here; others count as if they were declared wherever they are used.

@@ -200,6 +200,7 @@ int64_t kernel_cost(struct kernel *planning, struct value *v, const struct lanes
     const char *out[4];
 
     kernel_init(&written, planning->plan, NULL, planning->text, planning->pool);
+    written.k.counts = true;
     read_value(&written.k, v, e, out);
     arena_rewind(planning->text, (struct arena_mark){0});
     return written.k.fetches;

@@ -71,6 +71,7 @@ const struct index *tokens_read(struct kernel *k, struct value *v, const struct 
         index_print(&s, cell[0], false);
         kernel_line(k, "Color4 %s = %s[%s, %d];", color, parameter_name(k, v), s.text, table);
         k->fetches++;
+        k->held++;
         name = kernel_name(k, "row");
         if (length > 2048)
             kernel_line(k, "int %s = (int)(%s.g * 2048f + %s.r + 0.5f);", name, color, color);

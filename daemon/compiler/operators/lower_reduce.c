@@ -195,11 +195,12 @@ static int side_by_side(struct kernel *k, const struct row *r, const struct lane
 
 bool is_cheaper_beside(struct kernel *k, struct value *x, int beside, int along)
 {
-    struct kernel *planning = kernel_planning(k->plan);
+    struct kernel *planning;
     const struct index *at[MAX_AXES];
 
     if (x->shape.dim[along] <= 3)
         return true;
+    planning = kernel_planning(k->plan);
     for (int a = 0; a < x->shape.axes; a++)
         at[a] = x->shape.dim[a] == 1
                     ? kernel_constant(planning, 0)
@@ -208,9 +209,11 @@ bool is_cheaper_beside(struct kernel *k, struct value *x, int beside, int along)
                                                  (x->shape.dim[a] - 1) / 4),
                                   4);
     struct lanes side = lanes_along(planning, at, x->shape.axes, beside, 4);
-    int64_t cost = kernel_cost(planning, x, &side);
+    int64_t cost = kernel_cost(planning, x, &side), other;
     struct lanes line = lanes_along(planning, at, x->shape.axes, along, 4);
-    return cost <= kernel_cost(planning, x, &line);
+    other = kernel_cost(planning, x, &line);
+    kernel_planning_free(planning);
+    return cost <= other;
 }
 
 void lower_reduce(struct kernel *k, const struct node *n)
