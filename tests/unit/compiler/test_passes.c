@@ -833,6 +833,116 @@ static void test_softmax_alike(void **state)
     END_JOB(j);
 }
 
+/* ---- transpose ---- */
+
+static struct value *turned(struct graph *g, const char *name, struct value *x, int count,
+                            const int64_t *perm)
+{
+    struct value *y = NODE(g, "Transpose", name, x);
+
+    node_set_ints(y->producer, "perm", count, perm);
+    infer_node(y->producer);
+    return y;
+}
+
+static const int64_t to_last[] = {0, 2, 3, 1}, to_first[] = {0, 3, 1, 2};
+
+/* Until nothing changes, as rounds of all passes would; the result stays what it was. */
+static void settles(struct job *j, int nodes)
+{
+    int64_t before_count, after_count;
+    const float *before, *after;
+
+    infer_graph(j->graph);
+    assert_int_equal(j->context.diagnostics.errors, 0);
+    before = result(j, &before_count);
+    while (run(j, "transpose"))
+        run(j, "identity");
+    run(j, "dead");
+    after = result(j, &after_count);
+    assert_true(before_count == after_count);
+    assert_memory_equal(before, after, (size_t)after_count * sizeof *after);
+    assert_int_equal(j->graph->node_count, nodes);
+}
+
+static void test_transpose_pairs(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3, 4, 5)), *y[3];
+
+    (void)state;
+    y[0] = NODE(g, "Relu", "a", turned(g, "b", turned(g, "l", x, 4, to_last), 4, to_first));
+    y[1] = turned(g, "l2", turned(g, "l1", x, 4, to_last), 4, to_last);
+    y[2] = NODE(g, "Abs", "c", turned(g, "l3", x, 4, to_first));
+    outputs(g, 3, y);
+    settles(j, 4);
+    assert_int_equal(count_op(g, "Transpose"), 2);
+    END_JOB(j);
+}
+
+/* What TensorFlow has between two convolutions, its shortcut and its padding included. */
+static void test_transpose_between(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3, 4, 5)), *y, *last, *parts[2];
+
+    (void)state;
+    last = turned(g, "l", NODE(g, "Sigmoid", "s", x), 4, to_last);
+    y = NODE(g, "Add", "bias", last, FLOATS(g, SHAPE(3), 1, 2, 3));
+    y = NODE(g, "Max", "rows", FLOATS(g, SHAPE(4, 1, 1), -1, 0, 1, 2), y, FLOATS(g, SCALAR, -3));
+    y = NODE(g, "Mul", "gate", y, NODE(g, "Tanh", "tanh", last));
+    parts[0] = y, parts[1] = last;
+    y = NODE(g, "Concat", "joined", parts[0], parts[1]);
+    node_set_int(y->producer, "axis", -1);
+    y = NODE(g, "Pad", "padded", y, INTS(g, 0, 1, 2, 0, 0, 3, -1, 1), FLOATS(g, SCALAR, 9));
+    output(g, NODE(g, "Neg", "n", turned(g, "b", y, 4, to_first)));
+    settles(j, 8);
+    assert_int_equal(count_op(g, "Transpose"), 0);
+    END_JOB(j);
+}
+
+/* A bias behind a Transpose that stays is brought to its convolution all the same. */
+static void test_transpose_parameter(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2, 4, 4)), *y;
+
+    (void)state;
+    y = NODE(g, "Conv", "conv", x, weights(g, SHAPE(3, 2, 1, 1), 0.1f));
+    y = NODE(g, "Add", "bias", FLOATS(g, SHAPE(3), 1, 2, 3), turned(g, "l", y, 4, to_last));
+    output(g, NODE(g, "Relu", "relu", y));
+    settles(j, 4);
+    assert_int_equal(run(j, "batchnorm"), 1);
+    run(j, "dead");
+    assert_int_equal(g->node_count, 3);
+    END_JOB(j);
+}
+
+/* What must stay: a Transpose without its like, an operand that is not transposed, the batch's
+ * axis, and the Transposes that say how lines lie at the edge. */
+static void test_transpose_refused(void **state)
+{
+    static const int64_t items[] = {1, 0, 2, 3}, line[] = {0, 2, 1};
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 4, 4, 4)),
+                 *lines = input(g, "lines", TYPE_FLOAT32, SHAPE(2, 3, 4)), *y[4];
+
+    (void)state;
+    y[0] = NODE(g, "Relu", "alone", turned(g, "l", x, 4, to_last));
+    y[1] = turned(g, "b", NODE(g, "Add", "both", turned(g, "l", x, 4, to_last), x), 4, to_first);
+    y[2] = turned(g, "b", turned(g, "l", x, 4, items), 4, items);
+    y[3] = NODE(g, "Relu", "r", turned(g, "b", turned(g, "l", lines, 3, line), 3, line));
+    outputs(g, 4, y);
+    infer_graph(g);
+    assert_int_equal(j->context.diagnostics.errors, 0);
+    assert_int_equal(run(j, "transpose"), 0);
+    END_JOB(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -860,6 +970,10 @@ int main(void)
         cmocka_unit_test(test_layernorm_forms),
         cmocka_unit_test(test_layernorm_images),
         cmocka_unit_test(test_layernorm_alike),
+        cmocka_unit_test(test_transpose_pairs),
+        cmocka_unit_test(test_transpose_between),
+        cmocka_unit_test(test_transpose_parameter),
+        cmocka_unit_test(test_transpose_refused),
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_softmax_logarithms),
         cmocka_unit_test(test_softmax_alike),
