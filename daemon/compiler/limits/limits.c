@@ -12,4 +12,5 @@ void report_limits(struct graph *g)
     report_constants(&c);
     report_masks(g);
     report_divisors(&c);
+    report_weights(g);
 }
