@@ -136,29 +136,39 @@ void arena_free(struct arena *child)
     free(child);
 }
 
-/* A block, and how many of its first bytes may not be zero. */
-static void *take_block(struct arena *a, size_t size, size_t *dirty)
+static size_t aligned(size_t size)
+{
+    return (size + !size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+void arena_reserve(struct arena *a, size_t size)
 {
     struct arena_chunk *chunk = a->chunks;
-    size_t need;
 
     if (size > SIZE_MAX / 4)
         context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
-    need = (size + !size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (!chunk || chunk->room - chunk->used < need) {
-        /* Chunks double, so that small jobs stay small; a large block gets a chunk of its own. */
-        size_t room = chunk ? chunk->room * 2 : SMALLEST_CHUNK;
+    if (chunk && chunk->room - chunk->used >= aligned(size))
+        return;
+    /* Chunks double, so that small jobs stay small; a large block gets a chunk of its own. */
+    size_t room = chunk ? chunk->room * 2 : SMALLEST_CHUNK;
 
-        if (room > LARGEST_CHUNK)
-            room = LARGEST_CHUNK;
-        if (room < need)
-            room = need;
-        chunk = chunk_new(a->context, need, room);
-        if (!chunk)
-            context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
-        chunk->older = a->chunks;
-        a->chunks = chunk;
-    }
+    if (room > LARGEST_CHUNK)
+        room = LARGEST_CHUNK;
+    if (room < aligned(size))
+        room = aligned(size);
+    chunk = chunk_new(a->context, aligned(size), room);
+    if (!chunk)
+        context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
+    chunk->older = a->chunks;
+    a->chunks = chunk;
+}
+
+/* A block, and how many of its first bytes may not be zero. */
+static void *take_block(struct arena *a, size_t size, size_t *dirty)
+{
+    arena_reserve(a, size);
+    struct arena_chunk *chunk = a->chunks;
+    size_t need = aligned(size);
     char *block = (char *)chunk->bytes + chunk->used;
     *dirty = chunk->used < chunk->dirty ? chunk->dirty - chunk->used : 0;
     if (*dirty > need)

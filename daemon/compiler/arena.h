@@ -48,6 +48,10 @@ void *arena_memdup(struct arena *a, const void *bytes, size_t size);
 void *arena_take(struct arena *a, void *malloced, size_t size);
 char *arena_printf(struct arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* What is allocated next, up to so many bytes, comes from one piece of memory: which stays when a
+ * mark that is set now is gone back to again and again. */
+void arena_reserve(struct arena *a, size_t size);
+
 /* Last in, first out: everything allocated from a (not from its children) since the mark is freed.
  */
 struct arena_mark arena_mark(const struct arena *a);

@@ -16,27 +16,30 @@ void blocks_init(struct blocks *b, struct context *c, const struct tensor *t)
     /* Elements of less than a byte do not begin where they please. */
     if (!b->recipe && (!bytes || (t->deferred && !t->data)))
         b->payload = tensor_data(c, t, b->whole);
+    b->most = b->recipe ? pick_block(b->recipe) : bytes && t->count > BLOCK ? BLOCK : t->count;
+    b->scratch = arena_child(&c->arena);
+    /* Numbers of elements, elements, and these converted. */
+    arena_reserve(b->scratch, (size_t)(b->most < BLOCK ? b->most : BLOCK) * 24 + 64);
+    b->start = arena_mark(b->scratch);
 }
 
 bool blocks_next(struct blocks *b)
 {
     const struct tensor *t = b->tensor;
-    int64_t count, *at;
+    int64_t count = b->most, *at;
     size_t size = (size_t)type_bits(t->type) / 8;
 
     b->first += b->part.count;
-    arena_free(b->scratch);
-    b->scratch = NULL;
     if (b->first == t->count) {
         if (b->recipe)
             recipe_close(b->recipe);
+        arena_free(b->scratch);
         arena_free(b->whole);
         return false;
     }
     context_poll(b->context);
-    count = b->recipe ? pick_block(b->recipe) : size ? BLOCK : t->count;
     count = count < t->count - b->first ? count : t->count - b->first;
-    b->scratch = arena_child(&b->context->arena);
+    arena_rewind(b->scratch, b->start);
     b->part.count = count;
     b->part.shape = shape_of(1, &count);
     b->part.bytes = (size_t)tensor_payload(t->type, count);

@@ -23,9 +23,11 @@ struct blocks {
     /* private */
     struct context *context;
     const struct tensor *tensor;
+    int64_t most;          /* elements of a block */
     struct recipe *recipe; /* NULL: in memory or in a file */
     const void *payload;   /* where only the whole can be had */
     struct arena *whole;
+    struct arena_mark start; /* of scratch */
 };
 
 void blocks_init(struct blocks *b, struct context *c, const struct tensor *t);

@@ -114,7 +114,7 @@ const float *tensor_floats(struct context *c, const struct tensor *t, struct are
 
     if (t->type == TYPE_FLOAT32 && (uintptr_t)payload % _Alignof(float) == 0)
         return payload;
-    float *out = NEW_ARRAY(scratch, t->count, float);
+    float *out = NEW_ROOM(scratch, t->count, float);
     payload_to_floats(payload, t->type, t->count, out);
     return out;
 }
@@ -125,7 +125,7 @@ const double *tensor_doubles(struct context *c, const struct tensor *t, struct a
 
     if (t->type == TYPE_FLOAT64 && (uintptr_t)payload % _Alignof(double) == 0)
         return payload;
-    double *out = NEW_ARRAY(scratch, t->count, double);
+    double *out = NEW_ROOM(scratch, t->count, double);
     payload_to_doubles(payload, t->type, t->count, out);
     return out;
 }
@@ -137,7 +137,7 @@ const int64_t *tensor_integers(struct context *c, const struct tensor *t, struct
     if ((t->type == TYPE_INT64 || t->type == TYPE_UINT64) &&
         (uintptr_t)payload % _Alignof(int64_t) == 0)
         return payload;
-    int64_t *out = NEW_ARRAY(scratch, t->count, int64_t);
+    int64_t *out = NEW_ROOM(scratch, t->count, int64_t);
     payload_to_integers(payload, t->type, t->count, out);
     return out;
 }

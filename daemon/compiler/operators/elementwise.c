@@ -220,7 +220,7 @@ static bool evaluate_real(const struct elementwise *row, struct node *n, struct 
     if (!(row->numbers & REAL))
         return false;
     out[0] = output_new(n, 0, arena, &payload);
-    result = NEW_ARRAY(scratch, out[0]->count, double);
+    result = NEW_ROOM(scratch, out[0]->count, double);
     for (int k = 0; k < n->input_count; k++) {
         const struct shape *operand = &in[k]->shape;
         const double *x = tensor_doubles(c, in[k], scratch);
@@ -274,7 +274,7 @@ static bool evaluate_whole(const struct elementwise *row, struct node *n, struct
     if (!(row->numbers & WHOLE) && row->operands != FOLD)
         return false;
     out[0] = output_new(n, 0, arena, &payload);
-    result = NEW_ARRAY(scratch, out[0]->count, int64_t);
+    result = NEW_ROOM(scratch, out[0]->count, int64_t);
     for (int k = 0; k < n->input_count; k++) {
         const struct shape *operand = &in[k]->shape;
         const int64_t *x = tensor_integers(c, in[k], scratch);

@@ -14,8 +14,9 @@
 
 enum {
     BLOCK = 1 << 13,          /* elements of a round … */
-    ROUND_ELEMENTS = 1 << 21, /* … of all streams together */
+    ROUND_ELEMENTS = 1 << 19, /* … of all streams together */
     LEAST_BLOCK = 1 << 6,
+    FIRST_ROUND = 1 << 18, /* bytes */
 };
 
 static bool is_elementwise(const struct node *n)
@@ -223,7 +224,7 @@ static const void *compute(struct recipe *r, struct evaluation *e)
     }
     result.shape = (struct shape){1, {e->parts[0].wanted.count}};
     n.outputs = outputs;
-    if (evaluate_with(&n, in, out, r->round))
+    if (n.op->functions->evaluate(&n, in, out, r->round, r->round))
         return out[0]->data;
     recipe_fault(e->node);
     return NULL;
@@ -273,13 +274,27 @@ static void answer(struct recipe *r, struct evaluation *e, int output)
             arena_array(r->round, (size_t)part->wanted.count, (size_t)type_bits(type) / 8);
 }
 
+/* Memory that was handed out once comes without the system's help from then on. */
+static void round_begin(struct recipe *r)
+{
+    if (r->round && r->round->chunks == r->start.chunk) {
+        arena_rewind(r->round, r->start);
+        return;
+    }
+    arena_free(r->round);
+    r->round = arena_child(r->scratch);
+    r->round_bytes = r->round_bytes ? r->round_bytes * 2 : FIRST_ROUND;
+    arena_reserve(r->round, r->round_bytes);
+    r->start = arena_mark(r->round);
+}
+
 const void *pick(struct recipe *r, struct evaluation *e, int output, struct positions wanted)
 {
     const void *payload;
     int open = 1, first;
 
-    arena_free(r->round);
-    r->round = arena_child(r->scratch);
+    context_poll(r->context);
+    round_begin(r);
     want(r, e, output, wanted);
     for (first = e->place + 1; open; open--) {
         struct evaluation *now;

@@ -44,7 +44,9 @@ struct recipe {
     struct evaluation **order;
     int count, room;
     int streams;
-    struct arena *round; /* memory of a round */
+    struct arena *round; /* memory of a round … */
+    struct arena_mark start;
+    size_t round_bytes; /* … which usually is enough */
 };
 
 /* Prepares what t is made by, up to the node that makes it, whose results are then had in parts.
@@ -65,8 +67,8 @@ bool pick_possible(struct node *n);
 bool pick_reads_parts(struct node *n, int slot);
 /* How many elements should be asked for at a time. */
 int64_t pick_block(const struct recipe *r);
-/* One round: elements at[] of that output of e, which is a stream, or reads streams. In r->round,
- * which is emptied first. */
+/* One round: elements at[] of that output of e, which is a stream, or reads streams. What
+ * it gives is gone with the next one. */
 const void *pick(struct recipe *r, struct evaluation *e, int output, struct positions wanted);
 
 #endif
