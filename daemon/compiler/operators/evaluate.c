@@ -90,22 +90,26 @@ static void stand_in(struct node *n, struct arena *arena, struct tensor **out)
 }
 
 /* Nothing can stand in for more than there is memory: what is wrong is said, and the job left. */
-static void refuse_too_large(struct node *n)
+static void refuse_too_large(struct node *n, const struct node *reader)
 {
     struct context *c = n->graph->context;
+    struct place place = node_place(n);
+    const char *by = "";
 
+    if (reader && *reader->name)
+        by = arena_printf(&c->arena, " by %s %s", reader->op_type, reader->name);
+    else if (reader)
+        by = arena_printf(&c->arena, " by %s #%d", reader->op_type, reader->position);
     for (int i = 0; i < n->output_count; i++) {
-        struct place place = node_place(n);
         const struct value *v = n->outputs[i];
 
-        if (!v || !shape_known(&v->shape) ||
-            (shape_count(&v->shape) >= 0 && shape_count(&v->shape) <= most_elements))
+        if (!v || !v->constant || v->constant->count <= most_elements)
             continue;
         diagnose(
             c, &place, TUKI0110, NULL,
-            "its result, a constant of shape %s, is needed as a whole, which has more than the "
-            "%" PRId64 " elements that are computed beforehand",
-            shape_text(&c->arena, &v->shape), most_elements);
+            "its result, a constant of shape %s, is needed as a whole%s, and more than %" PRId64
+            " elements are not computed beforehand",
+            shape_text(&c->arena, &v->shape), by, most_elements);
         context_escape(c, ESCAPE_REFUSED, "a constant of shape %s is too large",
                        shape_text(&c->arena, &v->shape));
     }
@@ -172,7 +176,7 @@ static void find_streams(struct recipe *r)
         r->streams += e->streams;
         for (int k = 0; k < e->node->input_count; k++)
             if (e->need[k] && is_large(e->need[k]->node) && !pick_reads_parts(e->node, k))
-                e->need[k]->whole = true;
+                e->need[k]->whole = e->node;
     }
 }
 
@@ -226,7 +230,7 @@ static void run(struct recipe *r, struct evaluation *e)
     struct node *n = e->node;
     struct tensor **in = NEW_ARRAY(r->scratch, n->input_count, struct tensor *);
 
-    refuse_too_large(n);
+    refuse_too_large(n, e->whole);
     e->out = NEW_ARRAY(e->memory, n->output_count, struct tensor *);
     for (int i = 0; i < n->input_count; i++)
         in[i] = input_of(e, i);

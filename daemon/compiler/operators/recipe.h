@@ -26,7 +26,7 @@ struct evaluation {
     struct evaluation **need; /* for each input slot: what has to run before, or NULL */
     int next_input;           /* of the walk */
     int uses;                 /* slots of nodes still to run that read an output */
-    bool whole;               /* somebody reads its results as a whole */
+    const struct node *whole; /* who reads its results as a whole; NULL: nobody */
     bool streams;
     struct arena *memory;
     struct tensor **out; /* once it has run */

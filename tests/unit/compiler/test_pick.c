@@ -391,6 +391,34 @@ LIMITED(shape_of_huge)
 LIMITED(one_of_where)
 LIMITED(padded_pieces)
 
+/* What cannot be had in parts is refused by name, once, before memory is asked for. */
+static void test_refused(void **state)
+{
+    struct job storage, *j = &storage;
+    const struct diagnostic *d;
+
+    (void)state;
+    context_init(&j->context, NULL);
+    if (setjmp(j->context.escape) == 0) {
+        struct value *x;
+
+        j->graph = graph_new(&j->context);
+        j->graph->opset = 21;
+        x = expanded(j->graph, scalar(j->graph, 1), SHAPE(INT64_C(1) << 36));
+        x = NODE(j->graph, "CumSum", "ramp", x, INTS(j->graph, 0));
+        asked(j, NODE(j->graph, "Gather", "one", x, INTS(j->graph, 1)));
+        fail();
+    }
+    assert_int_equal(j->context.reason, ESCAPE_REFUSED);
+    assert_int_equal(j->context.diagnostics.count, 1);
+    d = &j->context.diagnostics.list[0];
+    assert_int_equal(d->code, TUKI0110);
+    assert_non_null(strstr(d->message, "Expand expand"));
+    assert_non_null(strstr(d->message, "[68719476736]"));
+    assert_non_null(strstr(d->message, "by CumSum ramp"));
+    END_JOB(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_shape_of_huge),
         cmocka_unit_test(test_one_of_where),
         cmocka_unit_test(test_padded_pieces),
+        cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
