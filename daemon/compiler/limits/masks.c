@@ -192,14 +192,51 @@ static void judge(const struct node *n, int slot)
     arena_free(m.scratch);
 }
 
+/* The mask of an Attention is added inside it: a row of it is that of a query. */
+static void judge_attention(const struct node *n)
+{
+    struct context *c = n->graph->context;
+    const struct value *v = node_input(n, 3);
+    struct arena *scratch;
+    const float *numbers;
+    double least, greatest;
+    int64_t length, at = 0;
+
+    if (!v || !v->constant || v->type != TYPE_FLOAT32 || v->shape.axes < 1 || !v->constant->count)
+        return;
+    tensor_range(c, v->constant, &least, &greatest);
+    if (least > -LARGEST_HALF)
+        return;
+    scratch = arena_child(&c->arena);
+    numbers = tensor_floats(c, v->constant, scratch);
+    length = v->shape.dim[v->shape.axes - 1];
+    for (int64_t k = 0; at < v->constant->count && k < length; k++)
+        if ((double)numbers[at + k] > -LARGEST_HALF) {
+            at += length;
+            k = -1;
+        }
+    if (at < v->constant->count) {
+        struct place place = node_place(n);
+
+        diagnose(c, &place, TUKI0137, NULL,
+                 "its constant%s%s covers the whole row at %s: in 16 bits all of it is -65504",
+                 *v->name ? " " : "", v->name, position_text(&c->arena, &v->shape, at));
+    }
+    arena_free(scratch);
+}
+
 void report_masks(struct graph *g)
 {
     for (int i = 0; i < g->node_count; i++) {
         const struct node *n = g->nodes[i];
 
         context_poll(g->context);
-        for (int k = 0; !n->removed && n->op && k < n->input_count; k++)
-            if (may_mask(n, k) && n->outputs[0] && !n->outputs[0]->constant)
+        if (n->removed || !n->op || !n->output_count || !n->outputs[0] || n->outputs[0]->constant)
+            continue;
+        if (is(n, "Attention"))
+            judge_attention(n);
+        for (int k = 0; k < n->input_count; k++)
+            if (may_mask(n, k))
                 judge(n, k);
     }
 }

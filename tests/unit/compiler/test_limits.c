@@ -406,6 +406,11 @@ static void test_masks(void **unused)
         {137, "Softmax(Add(y, Add(x, {8: -1e9})))"},
         {137, "Softmax(Add(Reshape(y, <4 1 8>), Add(x, {4,8: 0 0 0 0 0 0 0 0 -1e9 -1e9 -1e9 -1e9 "
               "-1e9 -1e9 -1e9 -1e9})))"},
+        /* Inside an Attention. */
+        {0, "Attention[q_num_heads=1, kv_num_heads=1](x, x, x, {4,4: -inf 0})"},
+        {0, "Attention[q_num_heads=1, kv_num_heads=1](x, x, x, {4,4: -1e4})"},
+        {137, "Attention[q_num_heads=1, kv_num_heads=1](x, x, x, {4,4: 0 0 0 -1e9 -1e9 -1e9 -1e9 "
+              "-1e9 0 0 0 0 0 0 0 0})"},
         /* Not right before Softmax; not below. */
         {136, "Relu(Add(x, {8: -1e9 0}))"},
         {136, "Softmax(Mul(Add(x, {8: -1e9 0}), 0.5))"},
