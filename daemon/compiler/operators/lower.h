@@ -73,11 +73,18 @@ int packed_scan(const struct node *n, int input);
 int64_t reuse_scan(const struct node *n, int input);
 
 /* lower_sample.c */
+/* i as a float expression. */
+const char *lower_float(struct kernel *k, const struct index *i);
+/* Declares one float a lane, which begins as `first`. */
+void lower_sums(struct kernel *k, int lanes, const char **sums, const char *first);
 void lower_grid_sample(struct kernel *k, const struct node *n);
-void lower_roi_align(struct kernel *k, const struct node *n);
 void lower_deform_columns(struct kernel *k, const struct node *n);
 int packed_sample(const struct node *n, int input);
 int64_t reuse_sample(const struct node *n, int input);
+
+/* lower_regions.c */
+void lower_roi_align(struct kernel *k, const struct node *n);
+void lower_max_roi_pool(struct kernel *k, const struct node *n);
 
 /* lower_resample.c */
 void lower_resample(struct kernel *k, const struct node *n);

@@ -67,6 +67,7 @@ static const char *const moving_operators[] = {
     "LSTM",
     "MatMulInteger",
     "MatMulNBits",
+    "MaxRoiPool",
     "MelWeightMatrix",
     "NonZero",
     "OneHot",

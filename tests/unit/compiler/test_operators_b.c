@@ -639,6 +639,18 @@ static void test_sampling(void **state)
          "f[1,1,1,1]:0"},
         {"RoiAlign", 10, "mode=max", "f[1,1,1,1]:-8; f[1,4]:-1 0 1 1; i[1]:0", "f[1,1,1,1]:0"},
         {"RoiAlign", 16, "", "f[1,1,2,2]:1 2 3 4; f[1,4]:0 0 1 1; i[1]:1", NULL},
+        /* Of rows 0 to 2 the first window has 0 and 1, the other 1 and 2. */
+        {"MaxRoiPool", 7, "pooled_shape=2,1", "f[1,1,3,2]:1 2 3 9 5 6; f[1,5]:0 0 0 0 2",
+         "f[1,1,2,1]:3 5"},
+        /* Corners are rounded, halves away from 0; the last one counts. */
+        {"MaxRoiPool", 22, "pooled_shape=1,2 spatial_scale=0.5",
+         "f[2,1,1,4]:1 2 3 4 -5 -6 -7 -8; f[2,5]:1 1 0 4 0 0 -1 0 1 0", "f[2,1,1,2]:-6 -7 1 2"},
+        /* A region that is turned round has one place; one that lies outside gives 0. */
+        {"MaxRoiPool", 22, "pooled_shape=1,1", "f[1,1,1,3]:-1 -2 -3; f[2,5]:0 2 0 1 0 0 7 0 9 0",
+         "f[2,1,1,1]:-3 0"},
+        {"MaxRoiPool", 22, "pooled_shape=1,0", "f[1,1,1,3]:-1 -2 -3; f[1,5]:0 2 0 1 0", NULL},
+        {"MaxRoiPool", 22, "pooled_shape=1,1", "f[1,1,1,3]:-1 -2 -3; f[1,4]:0 2 0 1", NULL},
+        {"MaxRoiPool", 22, "pooled_shape=1,1", "f[1,1,1,3]:-1 -2 -3; f[1,5]:1 2 0 1 0", NULL},
         {"DeformConv", 19, "",
          "f[1,1,2,2]:1 2 3 4; f[1,1,1,1]:2; f[1,2,2,2]:0 0 0 0 0.5 0 0 1; f[1]:1",
          "f[1,1,2,2]:4 5 7 1"},
