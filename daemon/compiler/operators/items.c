@@ -258,12 +258,11 @@ static enum verdict flatten(struct batch *b, struct node *n)
                : MIXES;
 }
 
-static enum verdict squeeze(struct batch *b, struct node *n)
+/* The axes that constant input 1 lists are axes of s. */
+static enum verdict axes_of(struct batch *b, struct node *n, const struct shape *s)
 {
     int count;
     const int64_t *axes = node_constant_ints(n, 1, &count);
-    const struct shape *s =
-        !strcmp(n->op->name, "Squeeze") ? &n->inputs[0]->shape : &n->outputs[0]->shape;
 
     if (!axes)
         return unsure(b, "it has no axes", "Write the axes of the Squeeze in the export");
@@ -273,36 +272,49 @@ static enum verdict squeeze(struct batch *b, struct node *n)
     return KEEPS;
 }
 
-/* Slice, Pad, Tile, Resize …: items move where the length of axis 0 changes, or (reversed, shifted)
- * where asked to. */
+static enum verdict squeeze(struct batch *b, struct node *n)
+{
+    return axes_of(b, n, &n->inputs[0]->shape);
+}
+
+static enum verdict unsqueeze(struct batch *b, struct node *n)
+{
+    return axes_of(b, n, &n->outputs[0]->shape);
+}
+
+/* Slice, Pad, Tile …: items move where the length of axis 0 changes, or (reversed, shifted) where
+ * asked to. */
 static enum verdict keeps_length(struct batch *b, struct node *n)
 {
-    if (n->outputs[0]->shape.dim[0] != b->items)
-        return MIXES;
-    if (!strcmp(n->op->name, "Slice")) {
-        int count, steps;
-        const int64_t *axes = node_constant_ints(n, 3, &count),
-                      *step = node_constant_ints(n, 4, &steps);
+    return n->outputs[0]->shape.dim[0] != b->items ? MIXES : first_operand(b, n);
+}
 
-        for (int i = 0; step && i < steps; i++)
-            if (step[i] < 0 &&
-                (!axes || i >= count ? i : shape_axis(&n->inputs[0]->shape, axes[i])) == 0)
-                return MIXES;
-        /* An end counted in items would take too many of one. */
-        return first_operand(b, n);
-    }
-    if (!strcmp(n->op->name, "Pad")) {
-        int count, listed = 0;
-        const int64_t *pads = node_constant_ints(n, 1, &count),
-                      *axes = node_input(n, 3) ? node_constant_ints(n, 3, &listed) : NULL;
+/* An end counted in items would take too many of one. */
+static enum verdict slice(struct batch *b, struct node *n)
+{
+    int count, steps;
+    const int64_t *axes = node_constant_ints(n, 3, &count),
+                  *step = node_constant_ints(n, 4, &steps);
 
-        if (!axes && pads && count && pads[0])
+    for (int i = 0; step && i < steps; i++)
+        if (step[i] < 0 &&
+            (!axes || i >= count ? i : shape_axis(&n->inputs[0]->shape, axes[i])) == 0)
             return MIXES;
-        for (int i = 0; axes && pads && i < listed && i < count; i++)
-            if (shape_axis(&n->inputs[0]->shape, axes[i]) == 0 && pads[i])
-                return MIXES;
-    }
-    return first_operand(b, n);
+    return keeps_length(b, n);
+}
+
+static enum verdict pad(struct batch *b, struct node *n)
+{
+    int count, listed = 0;
+    const int64_t *pads = node_constant_ints(n, 1, &count),
+                  *axes = node_input(n, 3) ? node_constant_ints(n, 3, &listed) : NULL;
+
+    if (!axes && pads && count && pads[0])
+        return MIXES;
+    for (int i = 0; axes && pads && i < listed && i < count; i++)
+        if (shape_axis(&n->inputs[0]->shape, axes[i]) == 0 && pads[i])
+            return MIXES;
+    return keeps_length(b, n);
 }
 
 /* The operands in slots (a set of bits) have the batch along axis 0, if they have it at all; the
@@ -513,96 +525,29 @@ static enum verdict loss(struct batch *b, struct node *n)
     return strcmp(node_string(n, "reduction", "mean"), "none") != 0 ? MIXES : UNSURE;
 }
 
-static const struct {
-    const char *op;
-    enum verdict (*rule)(struct batch *b, struct node *n);
-} rules[] = {
-    {"AffineGrid", affine_grid},
-    {"ArgMax", first_axis},
-    {"ArgMin", first_axis},
-    {"Attention", attention},
-    {"AveragePool", first_operand},
-    {"BatchNormalization", batch_norm},
-    {"CenterCropPad", crop},
-    {"Col2Im", first_operand},
-    {"Compress", compress},
-    {"Concat", concat},
-    {"Conv", first_operand},
-    {"ConvTranspose", first_operand},
-    {"CumProd", cumulative},
-    {"CumSum", cumulative},
-    {"DFT", dft},
-    {"DeformConv", deform_conv},
-    {"DepthToSpace", first_operand},
-    {"Det", matrices},
-    {"Dropout", first_operand},
-    {"Einsum", einsum},
-    {"Expand", expand},
-    {"Flatten", flatten},
-    {"GRU", recurrent},
-    {"Gather", first_axis},
-    {"GatherElements", carried_along},
-    {"GatherND", gather_nd},
-    {"Gemm", gemm},
-    {"GlobalAveragePool", first_operand},
-    {"GlobalLpPool", first_operand},
-    {"GlobalMaxPool", first_operand},
-    {"GridSample", all_carried},
-    {"GroupNormalization", first_operand},
-    {"Hardmax", last_axis},
-    {"Identity", first_operand},
-    {"InstanceNormalization", first_operand},
-    {"LRN", first_operand},
-    {"LSTM", recurrent},
-    {"LayerNormalization", last_axis},
-    {"LogSoftmax", last_axis},
-    {"LpNormalization", last_axis},
-    {"LpPool", first_operand},
-    {"MatMul", matmul},
-    {"MaxPool", first_operand},
-    {"MeanVarianceNormalization", listed_axes},
-    {"NegativeLogLikelihoodLoss", loss},
-    {"Pad", keeps_length},
-    {"RMSNormalization", last_axis},
-    {"RNN", recurrent},
-    {"ReduceL1", reduction},
-    {"ReduceL2", reduction},
-    {"ReduceLogSum", reduction},
-    {"ReduceLogSumExp", reduction},
-    {"ReduceMax", reduction},
-    {"ReduceMean", reduction},
-    {"ReduceMin", reduction},
-    {"ReduceProd", reduction},
-    {"ReduceSum", reduction},
-    {"ReduceSumSquare", reduction},
-    {"Reshape", reshape},
-    {"Resize", resize},
-    {"ReverseSequence", reverse_sequence},
-    {"RotaryEmbedding", rotary},
-    {"STFT", first_operand},
-    {"ScatterElements", carried_along},
-    {"Slice", keeps_length},
-    {"Softmax", last_axis},
-    {"SoftmaxCrossEntropyLoss", loss},
-    {"SpaceToDepth", first_operand},
-    {"Split", first_axis},
-    {"Squeeze", squeeze},
-    {"TensorScatter", tensor_scatter},
-    {"Tile", keeps_length},
-    {"Transpose", transpose},
-    {"Trilu", matrices},
-    {"Unsqueeze", squeeze},
-};
-
-static enum verdict judge(struct batch *b, struct node *n)
+/* The new axis comes in front of the items, or behind them. */
+static enum verdict one_hot(struct batch *b, struct node *n)
 {
-    if (n->op->functions->role == ROLE_ELEMENTWISE)
-        return elementwise(b, n);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (!strcmp(rules[i].op, n->op->name))
-            return rules[i].rule(b, n);
+    return shape_axis(&n->outputs[0]->shape, node_int(n, "axis", -1)) == 0 ? MIXES
+                                                                           : first_operand(b, n);
+}
+
+/* What there is no rule for. */
+static enum verdict unknown(struct batch *b, struct node *n)
+{
+    (void)b;
+    (void)n;
     return UNSURE;
 }
+
+/* By number in operator_rows(). */
+static enum verdict (*const rules[])(struct batch *b, struct node *n) = {
+#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions, batch,   \
+                 documentation)                                                                    \
+    batch,
+#include "daemon/compiler/operators/operators.def"
+#undef OPERATOR
+};
 
 /* ---- the graph of one item ---- */
 
@@ -726,7 +671,7 @@ static bool judge_layers(struct batch *b)
             if (n->outputs[o])
                 b->batched[n->outputs[o]->id] = true;
         b->why = b->advice = NULL;
-        verdict = judge(b, n);
+        verdict = rules[n->op - operator_rows()](b, n);
         if (verdict == KEEPS)
             continue;
         report(b, n, verdict);

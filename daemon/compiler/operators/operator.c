@@ -1,14 +1,14 @@
 #include "daemon/compiler/operators/operator.h"
 #include <string.h>
 
-#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions,          \
+#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions, batch,   \
                  documentation)                                                                    \
     extern const struct operator_functions functions##_functions;
 #include "daemon/compiler/operators/operators.def"
 #undef OPERATOR
 
 static const struct operator rows[] = {
-#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions,          \
+#define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions, batch,   \
                  documentation)                                                                    \
     {#name,        domain, since, until, min_in, max_in, min_out, max_out, &functions##_functions, \
      documentation},

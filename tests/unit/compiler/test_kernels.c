@@ -608,6 +608,7 @@ static const struct row computed[] = {
     {"OneHot", "", "u[1,5]; i[] 3; x[2]"},
     {"OneHot", "axis=-2", "x[1,2,4]; i[] 3; f[2] 0.5 -1"},
     {"OneHot", "axis=0", "x[1,4]; i[] 2; x[2]"},
+    {"OneHot", "axis=1", "x[3,4]; i[] 2; f[2] 0.5 -1"},
     {"GatherElements", "axis=1", "x[1,3,4]; i[1,2,4] 0 1 2 0 -1 0 1 2"},
     {"ScatterElements", "axis=1;reduction='add'", "c[1,3,4]; i[1,2,4] 0 1 2 0 -1 0 1 2; x[1,2,4]"},
     {"ScatterND", "reduction='mul'", "c[4,3]; i[1,1] 3; x[1,3]"},
