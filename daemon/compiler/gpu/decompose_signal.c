@@ -1,13 +1,19 @@
 /*
  * Linear operators whose matrix is known: it is what they make of the unit vectors, and they become
- * one product. And running sums, which over long axes are taken in two levels.
+ * one product; long transforms two, over the factors of their length. And running sums, which over
+ * long axes are taken in two levels.
  */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/operator.h"
 #include <math.h>
 #include <string.h>
 
-enum { LARGEST_MATRIX = 1 << 24 };
+enum {
+    LARGEST_MATRIX = 1 << 24,
+    LONGEST_COLUMN = 8192,
+    LARGE_MATRIX = 1 << 20, /* above it, two products are better where the factors are fair … */
+    FAIR_FACTOR = 8,        /* … both at least this */
+};
 
 /* A constant [count, …s]: unit vector number i along all of s. */
 static struct value *units(struct node *n, int64_t count, const struct shape *s)
@@ -29,43 +35,174 @@ static void copy_attributes(struct node *to, const struct node *from)
                to->attribute_room) = from->attributes[i];
 }
 
-bool decompose_dft(struct node *n, struct value **out)
-{
-    struct value *x = n->inputs[0], *y = n->outputs[0];
-    int axes = x->shape.axes, count;
-    const int64_t *given = node_input(n, 2) ? node_constant_ints(n, 2, &count) : NULL;
-    int axis = shape_axis(&x->shape, given ? given[0] : -2);
-    int64_t parts = x->shape.dim[axes - 1], from = x->shape.dim[axis] * parts, perm[MAX_AXES],
-            inverse[MAX_AXES];
-    int64_t out_length = y->shape.dim[axis], out_parts = y->shape.dim[axes - 1];
+/* A transform as the node says it: of `in` numbers of `parts` parts (1: real) to `out` of
+ * out_parts, along axis; `length` is the transform's own. */
+struct transform {
+    int axis;
+    int64_t in, parts, out, out_parts, length;
+    bool inverse;
+};
 
-    if (axis < 0 || (given && count != 1) || from > 8192 ||
-        from * out_length * out_parts > LARGEST_MATRIX)
+static bool read_transform(struct node *n, struct transform *t)
+{
+    const struct shape *x = &n->inputs[0]->shape, *y = &n->outputs[0]->shape;
+    int count, one;
+    const int64_t *axis = node_input(n, 2) ? node_constant_ints(n, 2, &count) : NULL;
+    const int64_t *length = node_input(n, 1) ? node_constant_ints(n, 1, &one) : NULL;
+
+    t->axis = shape_axis(x, axis ? axis[0] : -2);
+    if (t->axis < 0 || (axis && count != 1) || (node_input(n, 1) && !length))
         return false;
+    t->parts = x->dim[x->axes - 1];
+    t->in = x->dim[t->axis];
+    t->out = y->dim[t->axis];
+    t->out_parts = y->dim[x->axes - 1];
+    t->inverse = node_int(n, "inverse", 0);
+    t->length = length                                     ? length[0]
+                : t->inverse && node_int(n, "onesided", 0) ? 2 * (t->in - 1)
+                                                           : t->in;
+    return true;
+}
+
+/* As one product: v is [rows, in, parts], the result [rows, out, parts]. */
+static struct value *transform_at_once(struct node *n, const struct transform *t, struct value *v)
+{
+    int64_t rows = v->shape.dim[0], from = t->in * t->parts;
     /* The matrix: the transform of unit vectors [from, length, parts]. */
-    struct shape line = shape_of(2, (const int64_t[]){x->shape.dim[axis], parts});
+    struct shape line = shape_of(2, (const int64_t[]){t->in, t->parts});
     struct value *inputs[] = {units(n, from, &line), node_input(n, 1),
                               graph_constant_ints(n->graph, "", 1, (const int64_t[]){1})};
     struct node *transform = make_node(n, "DFT", 3, inputs);
+
     copy_attributes(transform, n);
-    struct shape square = shape_of(2, (const int64_t[]){from, out_length * out_parts});
+    struct shape square = shape_of(2, (const int64_t[]){from, t->out * t->out_parts});
     struct value *matrix = make_reshaped(n, make_inferred(transform), &square);
-    /* The axis goes right before the parts, and merges with them. */
+    struct shape s = shape_of(2, (const int64_t[]){rows, from});
+    v = make_binary(n, "MatMul", make_reshaped(n, v, &s), matrix);
+    s = shape_of(3, (const int64_t[]){rows, t->out, t->out_parts});
+    return make_reshaped(n, v, &s);
+}
+
+/* v times a constant of numbers [of axis 1, of axis 2, 2]. */
+static struct value *times_table(struct node *n, struct value *v, int64_t a, int64_t b,
+                                 const float *numbers)
+{
+    struct shape s = shape_of(3, (const int64_t[]){a, b, 2});
+
+    return make_binary(n, "Mul", v, graph_constant_floats(n->graph, "", &s, numbers));
+}
+
+/* The whole spectrum, whose second half mirrors the first: the conjugate in reverse. */
+static struct value *whole_spectrum(struct node *n, const struct transform *t, struct value *v)
+{
+    struct context *c = n->graph->context;
+    int64_t half = t->length / 2 + 1, given = t->in < half ? t->in : half;
+    int64_t *places = NEW_ARRAY(&c->arena, t->length, int64_t);
+    float *signs = NEW_ARRAY(&c->arena, t->length * t->parts, float);
+    struct shape s = shape_of(2, (const int64_t[]){t->length, t->parts});
+
+    v = make_padded(n, make_sliced(n, v, 1, 0, given), 1, 0, half - given, 0);
+    for (int64_t j = 0; j < t->length; j++) {
+        places[j] = j < half ? j : t->length - j;
+        signs[j * t->parts] = 1;
+        if (t->parts == 2)
+            signs[j * 2 + 1] = j == 0 || 2 * j == t->length ? 0 : j < half ? 1 : -1;
+    }
+    v = make_gathered(n, v, 1, t->length, places);
+    return make_binary(n, "Mul", v, graph_constant_floats(n->graph, "", &s, signs));
+}
+
+static struct value *transform_along(struct node *n, const struct transform *t, struct value *v,
+                                     int64_t axis)
+{
+    struct value *inputs[] = {v, NULL, graph_constant_ints(n->graph, "", 1, &axis)};
+    struct node *transform = make_node(n, "DFT", 3, inputs);
+
+    node_set_int(transform, "inverse", t->inverse);
+    return make_stored(n, make_inferred(transform));
+}
+
+/*
+ * In two: with length = a * b, number b * j1 + j2 goes into a transform of a over j1, is turned by
+ * the angle k1 * j2 / length, and goes into one of b over j2, which gives number k1 + a * k2
+ * (Cooley and Tukey 1965). The factors of both inverse transforms make up that of the whole.
+ */
+static struct value *transform_in_two(struct node *n, const struct transform *t, struct value *v,
+                                      int64_t a)
+{
+    static const int64_t swap[] = {1, 0}, turn[] = {0, 2, 1, 3};
+    struct context *c = n->graph->context;
+    int64_t rows = v->shape.dim[0], b = t->length / a;
+    float *cosines = NEW_ARRAY(&c->arena, 2 * t->length, float);
+    float *sines = NEW_ARRAY(&c->arena, 2 * t->length, float);
+    struct shape s = shape_of(4, (const int64_t[]){rows, a, b, t->parts});
+
+    if (t->inverse && t->out_parts == 1)
+        v = whole_spectrum(n, t, v);
+    else if (t->in > t->length)
+        v = make_sliced(n, v, 1, 0, t->length);
+    else
+        v = make_padded(n, v, 1, 0, t->length - t->in, 0);
+    for (int64_t i = 0; i < t->length; i++) {
+        double angle = 2 * M_PI * (double)(i / b * (i % b)) / (double)t->length;
+
+        cosines[2 * i] = cosines[2 * i + 1] = (float)cos(angle);
+        sines[2 * i + 1] = (float)(t->inverse ? sin(angle) : -sin(angle));
+        sines[2 * i] = -sines[2 * i + 1];
+    }
+    v = transform_along(n, t, make_reshaped(n, v, &s), 1);
+    v = make_binary(n, "Add", times_table(n, v, a, b, cosines),
+                    times_table(n, make_gathered(n, v, 3, 2, swap), a, b, sines));
+    v = transform_along(n, t, make_stored(n, v), 2);
+    s = shape_of(3, (const int64_t[]){rows, t->length, 2});
+    v = make_reshaped(n, make_transposed(n, v, 4, turn), &s);
+    return make_sliced(n, make_sliced(n, v, 1, 0, t->out), 2, 0, t->out_parts);
+}
+
+static int64_t largest_factor(int64_t length)
+{
+    int64_t factor = 1;
+
+    for (int64_t i = 2; i * i <= length; i++)
+        if (length % i == 0)
+            factor = i;
+    return factor;
+}
+
+bool decompose_dft(struct node *n, struct value **out)
+{
+    struct value *x = n->inputs[0];
+    int axes = x->shape.axes;
+    int64_t perm[MAX_AXES], inverse[MAX_AXES], numbers, factor;
+    struct transform t;
+    bool fits;
+
+    if (!read_transform(n, &t))
+        return false;
+    factor = largest_factor(t.length);
+    numbers = t.in * t.parts * t.out * t.out_parts;
+    fits = t.in * t.parts <= LONGEST_COLUMN && numbers <= LARGEST_MATRIX;
+    if (!fits && factor == 1)
+        return false;
+    /* The axis goes right before the parts. */
     for (int a = 0, next = 0; a < axes - 1; a++)
-        if (a != axis)
+        if (a != t.axis)
             perm[next++] = a;
-    perm[axes - 2] = axis;
+    perm[axes - 2] = t.axis;
     perm[axes - 1] = axes - 1;
     for (int a = 0; a < axes; a++)
         inverse[perm[a]] = a;
     struct value *v = make_transposed(n, x, axes, perm);
     struct shape s = v->shape;
-    s.axes--;
-    s.dim[axes - 2] = from;
-    v = make_binary(n, "MatMul", make_reshaped(n, v, &s), matrix);
-    s.dim[axes - 2] = out_length;
-    s.dim[axes - 1] = out_parts;
-    s.axes++;
+    struct shape rows =
+        shape_of(3, (const int64_t[]){shape_product(&s, 0, axes - 2), t.in, t.parts});
+    v = make_reshaped(n, v, &rows);
+    if (fits && (numbers <= LARGE_MATRIX || factor < FAIR_FACTOR))
+        v = transform_at_once(n, &t, v);
+    else
+        v = transform_in_two(n, &t, v, factor);
+    s.dim[axes - 2] = t.out;
+    s.dim[axes - 1] = t.out_parts;
     out[0] = make_transposed(n, make_reshaped(n, v, &s), axes, inverse);
     return true;
 }
@@ -75,24 +212,26 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return b ? common_divisor(b, a % b) : a;
 }
 
-/* With a window that is computed: frames, times it, and their transform. */
+/* With a window that is computed, or long frames: these, times it, and their transform. */
 static bool windowed(struct node *n, int64_t step, int64_t frame, struct value **out)
 {
     struct context *c = n->graph->context;
-    struct value *x = n->inputs[0], *window = n->inputs[2], *y = n->outputs[0];
+    struct value *x = n->inputs[0], *window = node_input(n, 2), *y = n->outputs[0];
     int64_t frames = y->shape.dim[1], parts = x->shape.axes == 3 ? x->shape.dim[2] : 1;
     int64_t *places = NEW_ARRAY(&c->arena, frames * frame, int64_t);
     struct shape s = shape_of(3, (const int64_t[]){x->shape.dim[0], x->shape.dim[1], parts});
     struct shape each = shape_of(4, (const int64_t[]){s.dim[0], frames, frame, parts});
 
-    window = make_padded(n, window, 0, 0, frame - shape_count(&window->shape), 0);
     for (int64_t i = 0; i < frames * frame; i++)
         places[i] = i / frame * step + i % frame;
     x = make_gathered(n, make_reshaped(n, x, &s), 1, frames * frame, places);
-    s = shape_of(2, (const int64_t[]){frame, 1});
-    struct value *inputs[] = {
-        make_binary(n, "Mul", make_reshaped(n, x, &each), make_reshaped(n, window, &s)), NULL,
-        graph_constant_ints(n->graph, "", 1, (const int64_t[]){2})};
+    x = make_reshaped(n, x, &each);
+    if (window) {
+        window = make_padded(n, window, 0, 0, frame - shape_count(&window->shape), 0);
+        s = shape_of(2, (const int64_t[]){frame, 1});
+        x = make_binary(n, "Mul", x, make_reshaped(n, window, &s));
+    }
+    struct value *inputs[] = {x, NULL, graph_constant_ints(n->graph, "", 1, (const int64_t[]){2})};
     struct node *transform = make_node(n, "DFT", 3, inputs);
     node_set_int(transform, "onesided", node_int(n, "onesided", 1));
     out[0] = make_inferred(transform);
@@ -118,10 +257,9 @@ bool decompose_stft(struct node *n, struct value **out)
     if (!step || (node_input(n, 3) && !length))
         return false;
     frame = length ? length[0] : window ? window->shape.dim[0] : samples;
-    if (window && !window->constant)
+    if ((window && !window->constant) || frame * parts > LONGEST_COLUMN ||
+        frame * parts * bins > LARGEST_MATRIX)
         return windowed(n, step[0], frame, out);
-    if (frame * parts > 8192 || frame * parts * bins > LARGEST_MATRIX)
-        return false;
     /* What the transform makes of each unit frame: [frame * parts, 1, bins, 2]. */
     struct shape one = shape_of(2, (const int64_t[]){frame, parts});
     struct value *inputs[] = {units(n, frame * parts, &one),

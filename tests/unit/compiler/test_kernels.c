@@ -659,6 +659,14 @@ static const struct row computed[] = {
     {"STFT", "onesided=0", "x[1,16]; i[] 3; x[6]"},
     {"STFT", "", "x[1,16]; i[] 3; x[6]; i[] 8"},
     {"DFT", "inverse=1", "x[1,5,2]; i[] 8; i[] 1"},
+    /* By the factors of their lengths. */
+    {"DFT", "onesided=1", "x[1,4400,1]; -; i[] 1"},
+    {"DFT", "", "x[1,900,2]; i[] 1024; i[] 1"},
+    {"DFT", "inverse=1", "x[1,1200,2]; i[] 1056; i[] 1"},
+    {"DFT", "inverse=1;onesided=1", "x[1,701,2]; i[] 1400; i[] 1"},
+    {"DFT", "inverse=1;onesided=1", "x[1,500,2]; i[] 1575; i[] 1"},
+    {"STFT", "", "x[1,4200]; i[] 64; -; i[] 4100"},
+    {"STFT", "onesided=0", "x[1,4200,2]; i[] 100; c[1500]; i[] 2100"},
     {"Dropout", "", "x[1,3,4]; f[] 0.5; b[] 0"},
 };
 
@@ -845,7 +853,8 @@ static void keeps_to_limits(void **state)
     } limits[] = {
         {{"Det", "", "x[1,6,6]"}, NULL},
         {{"Det", "", "x[1,7,7]"}, "(at most 6 rows)"},
-        {{"DFT", "", "x[1,2897,1]; -; i[] 1"}, "(at most 2896 elements of a real signal"},
+        {{"DFT", "", "x[1,2897,1]; -; i[] 1"},
+         "(a length above 2048 needs factors, none of them a prime above 2048)"},
         {{"RNN", "hidden_size=1", "s[1025,1,1]; c[1,1,1]; c[1,1,1]"}, "(at most 1024 steps;"},
     };
 
