@@ -329,8 +329,6 @@ static void report_group(struct report *r, enum excess reason)
             strbuf_printf(&others, " (%s)", own);
     }
     place = node_place(first->node);
-    if (first->node->layer_op)
-        place.op = first->node->layer_op;
     diagnose(c, &place, TUKI0135, advices[reason],
              "%s: %s its result would exceed 65504, the largest that 16 bits hold, and becomes "
              "65504%s",

@@ -20,7 +20,7 @@
 
 /* ---- which nodes matter ---- */
 
-/* " (at most 6 rows)": what the table of operators says. */
+/* " (at most 10 rows)": what the table of operators says. */
 static const char *limits_text(struct arena *a, const struct operator* op)
 {
     const char *text = op->documentation;
@@ -40,7 +40,7 @@ static bool node_supported(struct node *n)
     if (f && ((f->role == ROLE_ELEMENTWISE && is_expressed(n)) ||
               (f->role == ROLE_VIEW && f->view) || (f->role == ROLE_STEP && f->lower)))
         return true;
-    diagnose(n->graph->context, &place, TUKI0110, NULL,
+    diagnose(n->graph->context, &place, TUKI0110, operator_refusal(n->op_type)->advice,
              "this form of %s cannot be computed when the model runs%s", n->op_type,
              n->op ? limits_text(&n->graph->context->arena, n->op) : "");
     return false;

@@ -277,6 +277,6 @@ struct place node_place(const struct node *n)
         .kind = PLACE_LAYER,
         .index = n->position,
         .layer = n->name,
-        .op = n->op_type,
+        .op = n->layer_op ? n->layer_op : n->op_type,
     };
 }

@@ -450,34 +450,13 @@ struct node *build_node(struct builder *b, const struct call *call)
     return n;
 }
 
-static const struct refused {
-    const char *op;
-    enum diagnostic_code code;
-    const char *reason, *advice;
-} refused[] = {
-#define REFUSED(op, code, reason, advice) {#op, TUKI##code, reason, advice},
-#include "daemon/compiler/model/refused.def"
-#undef REFUSED
-    {.op = NULL},
-};
-
-/* The row of op_type; the last, empty one where there is none. */
-static const struct refused *find_refused(const char *op_type)
-{
-    const struct refused *r = refused;
-
-    while (r->op && strcmp(r->op, op_type))
-        r++;
-    return r;
-}
-
 void build_refuse(struct builder *b, const struct call *call)
 {
     struct place place = build_place(call);
-    const struct refused *r = find_refused(call->op_type);
+    const struct operator_refusal *r = operator_refusal(call->op_type);
 
     build_advise(
-        b, &place, r->op ? r->code : TUKI0110, r->advice, "%s",
+        b, &place, r->code, r->advice, "%s",
         r->reason ? r->reason
                   : arena_printf(&b->c->arena, "the operator %s is not supported", call->op_type));
 }
@@ -508,7 +487,7 @@ static void report_operator(struct builder *b, const struct call *call, int64_t 
                      "%s exists from opset %d on; the model is of opset %lld", call->op_type,
                      other->since, (long long)opset);
     else if (other)
-        build_advise(b, &place, TUKI0110, find_refused(call->op_type)->advice,
+        build_advise(b, &place, TUKI0110, operator_refusal(call->op_type)->advice,
                      "%s exists up to opset %d; the model is of opset %lld", call->op_type,
                      other->until, (long long)opset);
     else

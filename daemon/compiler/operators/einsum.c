@@ -83,8 +83,11 @@ bool einsum_read(struct node *n, const struct shape *const *shapes, struct einsu
 
     memset(e, 0, sizeof *e);
     if (n->input_count > EINSUM_OPERANDS) {
-        infer_fault(n, "it has %d operands; at most %d are supported", n->input_count,
-                    EINSUM_OPERANDS);
+        struct place place = node_place(n);
+
+        diagnose(n->graph->context, &place, TUKI0110, operator_refusal("Einsum")->advice,
+                 "it has %d operands; at most %d are supported", n->input_count, EINSUM_OPERANDS);
+        node_poison(n);
         return false;
     }
     for (int i = 0; i < EINSUM_LABELS; i++)

@@ -57,3 +57,19 @@ const struct operator_attribute *operator_attributes(void)
 {
     return attributes;
 }
+
+static const struct operator_refusal refusals[] = {
+#define REFUSED(op, code, reason, advice) {#op, TUKI##code, reason, advice},
+#include "daemon/compiler/operators/refused.def"
+#undef REFUSED
+    {.op = NULL, .code = TUKI0110},
+};
+
+const struct operator_refusal *operator_refusal(const char *op_type)
+{
+    const struct operator_refusal *r = refusals;
+
+    while (r->op && strcmp(r->op, op_type))
+        r++;
+    return r;
+}

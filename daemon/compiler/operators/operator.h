@@ -121,6 +121,16 @@ struct operator_attribute {
 /* All rows, those of one operator together, ended by one without an operator. */
 const struct operator_attribute *operator_attributes(void);
 
+/* What is said of an operator that is not supported, at some opset or in some form (refused.def).
+ */
+struct operator_refusal {
+    const char *op;
+    enum diagnostic_code code;
+    const char *reason, *advice; /* NULL: that it is not supported; the code's own */
+};
+/* The row of op_type; one without a name where there is none. */
+const struct operator_refusal *operator_refusal(const char *op_type);
+
 /* Reports TUKI0106 for n and poisons its outputs. detail: printf format of a clause. */
 void infer_fault(struct node *n, const char *detail, ...) __attribute__((format(printf, 2, 3)));
 /* Sets type and shape of output i where it is wanted. */

@@ -286,7 +286,7 @@ static void scans(void **state)
 
 static void scans_in_batches(void **state)
 {
-    static const int64_t dims[] = {1, 3, 2}, one[] = {1};
+    static const int64_t dims[] = {1, 3, 2}, one[] = {1}, two_one[] = {2, 1};
     struct strbuf g;
 
     (void)state;
@@ -298,6 +298,16 @@ static void scans_in_batches(void **state)
         with(scan(",start,x", "t,y", 1, body("s,v", "Add s,v -> w", "w,w")),
              ints_of("directions", 1, INT64_MIN)));
     gives(model_of(8, 8, g), "[1, 3, 2] 5 6 8 10 9 12");
+    /* Two items, which know nothing of each other. */
+    g = message();
+    put(&g, GRAPH_INPUT, value_info("x", FLOAT, 2, (const int64_t[]){1, 4}));
+    put_values(&g, GRAPH_OUTPUT, "y");
+    put(&g, GRAPH_INITIALIZER,
+        raw_tensor("two_two", INT64, 1, (const int64_t[]){3}, (const int64_t[]){2, 2, 1}, 24));
+    put(&g, GRAPH_INITIALIZER, raw_tensor("start", FLOAT, 2, two_one, "\0\0\0\0\0\0\0\0", 8));
+    put_nodes(&g, "Reshape x,two_two -> r");
+    put(&g, GRAPH_NODE, scan(",start,r", "t,y", 1, body("s,v", "Add s,v -> w", "w,w")));
+    gives(model_of(8, 8, g), "[2, 2, 1] 1 3 3 7");
     /* A shorter sequence: zeros behind it. */
     g = message();
     put(&g, GRAPH_INPUT, value_info("x", FLOAT, 3, dims));

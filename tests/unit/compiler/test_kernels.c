@@ -226,6 +226,8 @@ static const struct row products[] = {
     {"Det", "", "x[1,2,2,2]"},
     {"Det", "", "x[1,4,4]"},
     {"Det", "", "x[1,5,5]"},
+    {"Det", "", "x[1,7,7]"},
+    {"Det", "", "x[1,2,10,10]"},
     {"Det", "", "x[1,1,1]"},
     {"MatMul", "", "x[5]; c[5,7]"},
     {"MatMul", "", "x[1,5,6]; x[6]"},
@@ -852,7 +854,7 @@ static void keeps_to_limits(void **state)
         const char *said; /* NULL: it is computed */
     } limits[] = {
         {{"Det", "", "x[1,6,6]"}, NULL},
-        {{"Det", "", "x[1,7,7]"}, "(at most 6 rows)"},
+        {{"Det", "", "x[1,11,11]"}, "(at most 10 rows: the matrices"},
         {{"DFT", "", "x[1,2897,1]; -; i[] 1"},
          "(a length above 2048 needs factors, none of them a prime above 2048)"},
         {{"RNN", "hidden_size=1", "s[1025,1,1]; c[1,1,1]; c[1,1,1]"}, "(at most 1024 steps;"},
