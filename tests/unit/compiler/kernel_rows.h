@@ -41,6 +41,7 @@
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/passes/pass.h"
 #include "tests/unit/compiler/coverage.h"
+#include "tests/unit/compiler/node_text.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,13 +77,6 @@ static float draw(struct trial *t, float lo, float hi)
     return lo +
            floorf((hi - lo) * 256 * (float)(t->random * 0x2545F4914F6CDD1Du >> 40) / 16777216) /
                256;
-}
-
-static const char *blank(const char *p)
-{
-    while (*p == ' ')
-        p++;
-    return p;
 }
 
 static const char *read_shape(const char *p, struct shape *s)
@@ -222,71 +216,6 @@ static struct value *read_operand(struct trial *t, const char **at, struct tenso
     if (!strchr("xput", letter))
         return graph_constant(t->g, "", tensor);
     return t->chosen ? choose(t, feed(t, tensor), given) : feed(t, tensor);
-}
-
-static void read_attribute_list(struct node *n, const char *name, const char *p)
-{
-    struct arena *a = &n->graph->context->arena;
-    struct attribute *attribute;
-    int64_t ints[64];
-    float floats[64];
-    struct label strings[16];
-    bool real = false;
-    int count = 0;
-
-    for (p = blank(p + 1); *p != ']'; p = blank(p + (*p == ','))) {
-        if (*p == '\'') {
-            const char *end = strchr(p + 1, '\'');
-
-            strings[count++] = (struct label){arena_printf(a, "%.*s", (int)(end - p - 1), p + 1),
-                                              (size_t)(end - p - 1)};
-            p = end + 1;
-            continue;
-        }
-        const char *end = p + strcspn(p, ",]");
-        real = real || memchr(p, '.', (size_t)(end - p));
-        ints[count] = strtoll(p, NULL, 10);
-        floats[count++] = strtof(p, NULL);
-        p = end;
-    }
-    if (!real && !strchr(name, '\'') && count && p[-1] != '\'') {
-        node_set_ints(n, name, count, ints);
-        return;
-    }
-    attribute = &APPEND(a, n->attributes, n->attribute_count, n->attribute_room);
-    *attribute = (struct attribute){
-        .name = name, .count = count, .type = real ? ATTRIBUTE_FLOATS : ATTRIBUTE_STRINGS};
-    attribute->floats = arena_memdup(a, floats, sizeof floats);
-    attribute->strings = arena_memdup(a, strings, sizeof strings);
-}
-
-static void read_attributes(struct node *n, const char *p)
-{
-    struct arena *a = &n->graph->context->arena;
-
-    while (*(p = blank(p))) {
-        const char *equal = strchr(p, '='), *name = arena_printf(a, "%.*s", (int)(equal - p), p);
-
-        p = equal + 1;
-        if (*p == '[') {
-            read_attribute_list(n, name, p);
-            p = strchr(p, ']') + 1;
-        } else if (*p == '\'') {
-            const char *end = strchr(p + 1, '\'');
-
-            node_set_string(n, name, arena_printf(a, "%.*s", (int)(end - p - 1), p + 1));
-            p = end + 1;
-        } else {
-            const char *end = p + strcspn(p, ";");
-
-            if (memchr(p, '.', (size_t)(end - p)))
-                node_set_float(n, name, strtof(p, NULL));
-            else
-                node_set_int(n, name, strtoll(p, NULL, 10));
-            p = end;
-        }
-        p += *p == ';';
-    }
 }
 
 /* Makes list the outputs of the graph; truth values as numbers. */

@@ -2,35 +2,10 @@
  * Operators over numbers small enough to be checked by hand: elementwise, conversions,
  * convolutions, products, pools, norms, reductions; the forms of older opsets; what breaks a
  * definition.
- *
- * A row is one node. Tensors are written as their type (f: float32, d: float64, h: float16, i:
- * int64, j: int32, u: uint8, s: int8, w: uint64, b: bool), their shape and their elements, "f[2,2]
- * 1 2 3 4"; without elements a value is not known, "?" is an unknown dim, and only type and shape
- * are compared. Tensors are separated by ";", "-" is one left out. Attributes are name=1, name=1.0,
- * name=[1,2] or name='text', separated by ";". The expected "!" is a fault of the node, "?" that it
- * is not evaluated.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/compiler/operator_rows.h"
 
-#include <cmocka.h>
-
-#include "tests/unit/compiler/coverage.h"
-#include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct example {
-    const char *op;
-    int opset;
-    const char *attributes, *inputs, *outputs;
-};
-
-static const struct example elementwise[] = {
+static const struct row elementwise[] = {
     {"Abs", 13, "", "f[3] -1.5 0 2", "f[3] 1.5 0 2"},
     {"Abs", 13, "", "i[2] -7 7", "i[2] 7 7"},
     {"Acos", 7, "", "f[2] 1 0", "f[2] 0 1.5707963"},
@@ -163,7 +138,7 @@ static const struct example elementwise[] = {
 
 #define ONE_TO_NINE "f[1,1,3,3] 1 2 3 4 5 6 7 8 9"
 
-static const struct example convolutions[] = {
+static const struct row convolutions[] = {
     {"Conv", 1, "", ONE_TO_NINE "; f[1,1,2,2] 1 0 0 1", "f[1,1,2,2] 6 8 12 14"},
     {"Conv", 11, "pads=[1,1,1,1];strides=[2,2]",
      ONE_TO_NINE "; f[1,1,3,3] 0 0 0 0 1 0 0 0 0; f[1] 10", "f[1,1,2,2] 11 13 17 19"},
@@ -210,7 +185,7 @@ static const struct example convolutions[] = {
     {"ConvTranspose", 22, "dilations=[2]", "f[1,1,1] 3; f[1,1,2] 1 2", "f[1,1,3] 3 0 6"},
 };
 
-static const struct example products[] = {
+static const struct row products[] = {
     {"MatMul", 9, "", "f[2,2] 1 2 3 4; f[2,2] 1 10 100 1000", "f[2,2] 201 2010 403 4030"},
     {"MatMul", 13, "", "f[2] 1 2; f[2] 3 4", "f[] 11"},
     {"MatMul", 13, "", "f[2] 1 2; f[2,3] 1 2 3 4 5 6", "f[3] 9 12 15"},
@@ -248,7 +223,7 @@ static const struct example products[] = {
     {"Det", 11, "", "f[2,3]", "!"},
 };
 
-static const struct example pools[] = {
+static const struct row pools[] = {
     {"MaxPool", 1, "kernel_shape=[2,2]", ONE_TO_NINE, "f[1,1,2,2] 5 6 8 9"},
     {"MaxPool", 8, "kernel_shape=[2,2];strides=[2,2];pads=[1,1,0,0]", ONE_TO_NINE,
      "f[1,1,2,2] 1 3 7 9; i[1,1,2,2] 0 2 6 8"},
@@ -298,7 +273,7 @@ static const struct example pools[] = {
     {"MaxUnpool", 11, "kernel_shape=[2]", "f[1,1,1] 7; i[1,1,1] 9", "?"},
 };
 
-static const struct example norms[] = {
+static const struct row norms[] = {
     {"BatchNormalization", 7, "epsilon=0.0",
      "f[1,2,2] 1 2 3 4; f[2] 1 2; f[2] 0 1; f[2] 1 3; f[2] 1 4", "f[1,2,2] 0 1 1 2"},
     {"BatchNormalization", 7, "epsilon=0.0;spatial=0",
@@ -357,7 +332,7 @@ static const struct example norms[] = {
 
 #define ONE_TO_SIX "f[2,3] 1 2 3 4 5 6"
 
-static const struct example losses[] = {
+static const struct row losses[] = {
     {"NegativeLogLikelihoodLoss", 12, "reduction='none'", "f[1,2,2] 1 2 3 5; i[1,2] 0 1",
      "f[1,2] -1 -5"},
     {"NegativeLogLikelihoodLoss", 13, "reduction='sum'", "f[1,2,2] 1 2 3 5; j[1,2] 0 1", "f[] -6"},
@@ -379,7 +354,7 @@ static const struct example losses[] = {
      "f[1,2,2] 0 5 0 1; i[1,2] 0 2", "f[] 0.6931472"},
 };
 
-static const struct example reductions[] = {
+static const struct row reductions[] = {
     {"ReduceSum", 7, "axes=[1]", ONE_TO_SIX, "f[2,1] 6 15"},
     {"ReduceSum", 11, "axes=[-1];keepdims=0", ONE_TO_SIX, "f[2] 6 15"},
     {"ReduceSum", 13, "keepdims=0", ONE_TO_SIX "; i[1] 0", "f[3] 5 7 9"},
@@ -422,192 +397,11 @@ static const struct example reductions[] = {
 
 /* ---- reading rows ---- */
 
-static const struct {
-    char letter;
-    enum element_type type;
-} letters[] = {
-    {'f', TYPE_FLOAT32}, {'d', TYPE_FLOAT64}, {'h', TYPE_FLOAT16},
-    {'i', TYPE_INT64},   {'j', TYPE_INT32},   {'u', TYPE_UINT8},
-    {'s', TYPE_INT8},    {'w', TYPE_UINT64},  {'b', TYPE_BOOL},
-};
-
-static const char *blank(const char *p)
-{
-    while (*p == ' ')
-        p++;
-    return p;
-}
-
-/* One tensor of a row: its type and shape, and its elements where it has any. */
-static const char *read_tensor(struct context *c, const char *p, struct value *v)
-{
-    void *payload;
-    char *end;
-
-    v->shape = (struct shape){.axes = 0};
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-        if (letters[i].letter == *p)
-            v->type = letters[i].type;
-    assert_true(v->type != TYPE_UNKNOWN && p[1] == '[');
-    for (p += 2; *p != ']'; p += *p == ',') {
-        if (*p == '?') {
-            v->shape.dim[v->shape.axes++] = -1;
-            p++;
-        } else {
-            v->shape.dim[v->shape.axes++] = strtoll(p, &end, 10);
-            p = end;
-        }
-    }
-    p = blank(p + 1);
-    if (!shape_known(&v->shape) || ((!*p || *p == ';') && shape_count(&v->shape) != 0))
-        return p;
-    v->constant = tensor_new(&c->arena, v->type, &v->shape, &payload);
-    for (int64_t i = 0; i < v->constant->count; i++, p = blank(end)) {
-        if (v->type == TYPE_UINT64)
-            ((uint64_t *)payload)[i] = strtoull(p, &end, 10);
-        else if (type_is_float(v->type))
-            payload_set(payload, v->type, i, strtod(p, &end));
-        else
-            payload_set_integer(payload, v->type, i, strtoll(p, &end, 10));
-        assert_ptr_not_equal(end, p);
-    }
-    assert_true(!*p || *p == ';');
-    return p;
-}
-
-static int read_tensors(struct context *c, struct graph *g, const char *p, struct value **values)
-{
-    int count = 0;
-
-    for (p = blank(p); *p; p = blank(p + (*p == ';'))) {
-        values[count++] = NULL;
-        if (*p == '-') {
-            p = blank(p + 1);
-            continue;
-        }
-        values[count - 1] = graph_value(g, "", TYPE_UNKNOWN, NULL);
-        p = read_tensor(c, p, values[count - 1]);
-    }
-    return count;
-}
-
-static void read_attributes(struct node *n, const char *p)
-{
-    while (*p) {
-        char name[32], text[64], *end;
-        int length = (int)strcspn(p, "=");
-
-        snprintf(name, sizeof name, "%.*s", length, p);
-        p += length + 1;
-        length = (int)strcspn(p, ";");
-        snprintf(text, sizeof text, "%.*s", length, p);
-        if (*text == '[') {
-            int64_t ints[8];
-            int count = 0;
-
-            for (const char *q = text + 1; *q != ']'; q = end + (*end == ','))
-                ints[count++] = strtoll(q, &end, 10);
-            node_set_ints(n, name, count, ints);
-        } else if (*text == '\'') {
-            text[length - 1] = '\0';
-            node_set_string(n, name, text + 1);
-        } else if (strpbrk(text, ".e")) {
-            node_set_float(n, name, strtof(text, NULL));
-        } else {
-            node_set_int(n, name, strtoll(text, NULL, 10));
-        }
-        p += length + (p[length] == ';');
-    }
-}
-
-static void compare(struct context *c, const struct example *e, const struct tensor *got,
-                    const struct tensor *want)
-{
-    const double *a = tensor_doubles(c, got, &c->arena), *b = tensor_doubles(c, want, &c->arena);
-
-    for (int64_t i = 0; i < want->count; i++) {
-        bool exact = !type_is_float(want->type) || !isfinite(b[i]);
-
-        if (isnan(b[i]) ? isnan(a[i])
-                        : a[i] == b[i] || (!exact && fabs(a[i] - b[i]) <= 2e-6 * (1 + fabs(b[i]))))
-            continue;
-        fail_msg("%s %d (%s) over %s: element %d is %.9g instead of %.9g", e->op, e->opset,
-                 e->attributes, e->inputs, (int)i, a[i], b[i]);
-    }
-}
-
-static void run(const struct example *e, struct context *c)
-{
-    struct graph *g = graph_new(c);
-    struct value *in[8], *want[8];
-    int in_count = read_tensors(c, g, e->inputs, in), want_count = 1;
-    const struct operator* op = operator_find("", e->op, e->opset);
-    bool fault = strcmp(e->outputs, "!") == 0, refused = strcmp(e->outputs, "?") == 0;
-    bool constant = true;
-    struct tensor **out;
-    struct node *n;
-
-    if (!op)
-        fail_msg("%s %d has no row", e->op, e->opset);
-    if (!fault && !refused)
-        want_count = read_tensors(c, g, e->outputs, want);
-    n = graph_node(g, op, "node", in, in_count, want_count);
-    n->opset = e->opset;
-    for (int i = 1; i < want_count; i++)
-        n->outputs[i]->output_count = 1;
-    read_attributes(n, e->attributes);
-    if (op->functions->upgrade)
-        op->functions->upgrade(g, n);
-    op->functions->infer(n);
-    if (fault != (c->diagnostics.errors > 0))
-        fail_msg("%s %d (%s) over %s: %s", e->op, e->opset, e->attributes, e->inputs,
-                 fault ? "no fault was found" : c->diagnostics.list[0].message);
-    if (fault)
-        return;
-    /* The form that infer leaves must be one that it leaves alone. */
-    op->functions->infer(n);
-    assert_int_equal(c->diagnostics.errors, 0);
-    for (int i = 0; i < n->input_count; i++)
-        constant = constant && (!n->inputs[i] || n->inputs[i]->constant);
-    for (int i = 0; i < want_count && !refused; i++)
-        if (n->outputs[i]->type != want[i]->type ||
-            !shape_equal(&n->outputs[i]->shape, &want[i]->shape))
-            fail_msg("%s %d (%s) over %s: output %d is %s %s instead of %s %s", e->op, e->opset,
-                     e->attributes, e->inputs, i, type_name(n->outputs[i]->type),
-                     shape_text(&c->arena, &n->outputs[i]->shape), type_name(want[i]->type),
-                     shape_text(&c->arena, &want[i]->shape));
-    if (!constant)
-        return;
-    out = evaluate_node(n, &c->arena);
-    if (refused != (c->diagnostics.errors > 0))
-        fail_msg("%s %d (%s) over %s: it was %s", e->op, e->opset, e->attributes, e->inputs,
-                 refused ? "evaluated" : "not evaluated");
-    for (int i = 0; i < want_count && !refused; i++)
-        if (want[i]->constant) {
-            compare(c, e, out[i], want[i]->constant);
-            cover(op);
-        }
-}
-
-static void run_all(const struct example *examples, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct context c;
-
-        context_init(&c, NULL);
-        if (setjmp(c.escape) == 0)
-            run(&examples[i], &c);
-        else
-            fail_msg("%s over %s: %s", examples[i].op, examples[i].inputs, c.why);
-        context_release(&c);
-    }
-}
-
-#define TEST(examples)                                                                             \
-    static void test_##examples(void **state)                                                      \
+#define TEST(rows)                                                                                 \
+    static void test_##rows(void **state)                                                          \
     {                                                                                              \
         (void)state;                                                                               \
-        run_all(examples, sizeof examples / sizeof *examples);                                     \
+        run_all(rows, sizeof rows / sizeof *rows);                                                 \
     }
 TEST(elementwise)
 TEST(convolutions)
