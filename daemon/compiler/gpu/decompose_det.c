@@ -81,7 +81,7 @@ static struct value *eliminated(struct node *n, struct value *x, struct value **
     /* A column of zeros stays one. */
     divisor =
         make_where(n, make_binary(n, "Equal", first, make_number(n, 0)), make_number(n, 1), first);
-    factor = make_binary(n, "Div", make_sliced(n, rest, 2, 0, 1), divisor);
+    factor = make_within(make_binary(n, "Div", make_sliced(n, rest, 2, 0, 1), divisor), -1, 1);
     return make_stored(n,
                        make_binary(n, "Sub", make_sliced(n, rest, 2, 1, size),
                                    make_binary(n, "Mul", factor, make_sliced(n, row, 2, 1, size))));
