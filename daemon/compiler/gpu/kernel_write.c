@@ -86,10 +86,59 @@ static const char *limited(struct kernel *k, const char *text, double lo, double
     return text;
 }
 
+/* Weights outlive the kernel that asked for them. */
+static struct weights *weights_keep(struct arena *a, const struct weights *w)
+{
+    struct weights *kept = arena_memdup(a, w, sizeof *w);
+
+    kept->about = w->about ? arena_strdup(a, w->about) : NULL;
+    if (w->numbers)
+        kept->numbers = arena_memdup(a, w->numbers, (size_t)w->columns * sizeof *w->numbers);
+    return kept;
+}
+
+static struct kernel_text *kernel_keep(struct arena *a, const struct kernel_state *state)
+{
+    const struct kernel *k = &state->k;
+    struct kernel_text *text = NEW(a, struct kernel_text);
+    int count = k->parameter_count + (state->table_entries > 0);
+
+    text->body = arena_strdup(a, k->body.text);
+    text->weights = NEW_ARRAY(a, k->weight_count + 1, struct weights *);
+    text->weight_count = k->weight_count;
+    for (int i = 0; i < k->weight_count; i++) {
+        text->weights[i] = weights_keep(a, k->weights[i]);
+        count += k->weights[i]->texture;
+    }
+    text->picks = k->picks;
+    text->table_entries = state->table_entries;
+    text->parameters = NEW_ARRAY(a, count + 1, struct kernel_parameter);
+    for (int i = 0; i < k->parameter_count; i++)
+        text->parameters[text->parameter_count++] =
+            (struct kernel_parameter){.kind = PARAMETER_BUFFER,
+                                      .value = k->parameters[i],
+                                      .name = i ? arena_printf(a, "prev%d", i) : "prev"};
+    for (int i = 0; i < k->weight_count; i++) {
+        struct weights *w = text->weights[i];
+
+        if (w->texture)
+            text->parameters[text->parameter_count++] = (struct kernel_parameter){
+                .kind = PARAMETER_TEXTURE,
+                .weights = w,
+                .name = w->offset ? arena_printf(a, "w%" PRId64, w->offset) : "w"};
+    }
+    if (state->table_entries)
+        text->parameters[text->parameter_count++] = (struct kernel_parameter){
+            .kind = PARAMETER_TABLE, .name = "t", .entries = state->table_entries};
+    return text;
+}
+
 struct kernel_text *kernel_write(struct plan *p, struct step *step)
 {
-    struct kernel_state *state = NEW(&p->context->arena, struct kernel_state);
+    struct arena *scratch = arena_child(&p->context->arena);
+    struct kernel_state *state = NEW(scratch, struct kernel_state);
     struct kernel *k = &state->k;
+    struct kernel_text *text;
     struct value *v = step->value;
     const struct layout *l = &step->layout;
     const struct shape *s = &step->value->shape;
@@ -101,7 +150,7 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     bool computes = !step->copies;
     int exponent = step->copies ? 0 : spot->exponent;
 
-    kernel_init(state, p, step, &p->context->arena, NULL);
+    kernel_init(state, p, step, scratch, NULL);
     kernel_cell(k, l, s, &group);
     if (step->root) {
         const struct operator_functions *f = step->root->op->functions;
@@ -166,31 +215,8 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
             lanes[j] = kernel_local(k, "result", lanes[j]);
     kernel_line(k, "return new Color4(%s, %s, %s, %s);", lanes[0], lanes[1], lanes[2], lanes[3]);
 
-    struct kernel_text *text = NEW(k->arena, struct kernel_text);
-    int count = k->parameter_count + (state->table_entries > 0);
-    text->weights = k->weights;
-    text->weight_count = k->weight_count;
-    text->picks = k->picks;
-    text->body = k->body.text;
-    text->table_entries = state->table_entries;
-    for (int i = 0; i < k->weight_count; i++)
-        count += k->weights[i]->texture;
-    text->parameters = NEW_ARRAY(k->arena, count + 1, struct kernel_parameter);
-    for (int i = 0; i < k->parameter_count; i++)
-        text->parameters[text->parameter_count++] =
-            (struct kernel_parameter){.kind = PARAMETER_BUFFER,
-                                      .value = k->parameters[i],
-                                      .name = i ? kernel_text(k, "prev%d", i) : "prev"};
-    for (int i = 0; i < k->weight_count; i++)
-        if (k->weights[i]->texture)
-            text->parameters[text->parameter_count++] = (struct kernel_parameter){
-                .kind = PARAMETER_TEXTURE,
-                .weights = k->weights[i],
-                .name = k->weights[i]->offset ? kernel_text(k, "w%" PRId64, k->weights[i]->offset)
-                                              : "w"};
-    if (state->table_entries)
-        text->parameters[text->parameter_count++] = (struct kernel_parameter){
-            .kind = PARAMETER_TABLE, .name = "t", .entries = state->table_entries};
+    text = kernel_keep(&p->context->arena, state);
+    arena_free(scratch);
     return text;
 }
 

@@ -2,6 +2,7 @@
 #include "daemon/compiler/gpu/steps_inside.h"
 #include "daemon/compiler/gpu/tokens.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,20 +26,30 @@ static bool is_looked_through(const struct node *n)
            !strcmp(n->op->name, "BatchNormalization") || !strcmp(n->op->name, "Pad");
 }
 
-/* Whether a 1-D convolution or pooling is the first reader of a model input. */
-static bool input_is_line(const struct graph *g, const struct value *v, int depth)
+/* Where a node that is computed stands in the graph's list. */
+static int order_of(const struct node *n)
 {
-    if (depth > 64)
-        return false;
-    for (int i = 0; i < g->node_count; i++) {
-        const struct node *n = g->nodes[i];
+    for (int i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && n->outputs[i]->plan)
+            return spot_of(n->outputs[i])->order;
+    return INT_MAX;
+}
 
-        for (int k = 0; n->mark && k < n->input_count; k++)
-            if (n->inputs[k] == v) {
-                if (is_looked_through(n) && n->outputs[0])
-                    return input_is_line(g, n->outputs[0], depth + 1);
-                return is_line_operator(n);
-            }
+/* Whether a 1-D convolution or pooling is the first reader of a model input. */
+static bool input_is_line(const struct value *v)
+{
+    for (int depth = 0; v && depth <= 64; depth++) {
+        const struct node *first = NULL;
+
+        for (int i = 0; i < v->reader_count; i++) {
+            const struct node *n = v->readers[i];
+
+            if (n->mark && (!first || order_of(n) < order_of(first)))
+                first = n;
+        }
+        if (!first || !is_looked_through(first))
+            return first && is_line_operator(first);
+        v = first->outputs[0];
     }
     return false;
 }
@@ -154,7 +165,7 @@ bool place_inputs(struct plan *p)
             good = place_tokens(p, &place, v) && good;
             continue;
         }
-        if (!edge_layout(p, &place, v, input_is_line(g, v, 0), &spot->layout)) {
+        if (!edge_layout(p, &place, v, input_is_line(v), &spot->layout)) {
             good = false;
             continue;
         }

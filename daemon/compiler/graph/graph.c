@@ -64,16 +64,28 @@ static void add_reader(struct value *v, struct node *n)
     APPEND(&n->graph->context->arena, v->readers, v->reader_count, v->reader_room) = n;
 }
 
+/* Readers are mostly dropped one after the other, from one end or the other: of many, too, none is
+ * then far from an end, and only those between are moved. */
 static void drop_reader(struct value *v, const struct node *n)
 {
-    /* From the end: whoever was added last is mostly dropped first. */
-    for (int i = v->reader_count; i-- > 0;)
-        if (v->readers[i] == n) {
-            memmove(v->readers + i, v->readers + i + 1,
-                    (size_t)(v->reader_count - i - 1) * sizeof *v->readers);
+    int count = v->reader_count;
+
+    for (int i = 0; i < count; i++) {
+        int last = count - 1 - i;
+
+        if (v->readers[last] == n) {
+            memmove(v->readers + last, v->readers + last + 1, (size_t)i * sizeof *v->readers);
             v->reader_count--;
             return;
         }
+        if (v->readers[i] == n && i < last) {
+            memmove(v->readers + 1, v->readers, (size_t)i * sizeof *v->readers);
+            v->readers++;
+            v->reader_count--;
+            v->reader_room--;
+            return;
+        }
+    }
     BUG(n->graph->context, "a value does not know its reader %s", n->name);
 }
 
@@ -182,7 +194,8 @@ void value_replace(struct graph *g, struct value *from, struct value *to)
     for (int i = 0; i < from->reader_count; i++) {
         struct node *n = from->readers[i];
 
-        for (int slot = 0; slot < n->input_count; slot++)
+        /* Of several slots all are found at once. */
+        for (int slot = 0; (!i || n != from->readers[i - 1]) && slot < n->input_count; slot++)
             if (n->inputs[slot] == from) {
                 n->inputs[slot] = to;
                 add_reader(to, n);
