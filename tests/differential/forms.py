@@ -69,9 +69,10 @@ class Form:
     def constants(self):
         """Some initializers become Constant nodes, with the attributes that have come since."""
         r, kept = self.r, []
+        shown = {o[0] for o in self.d["outputs"]}
         for row in self.d["tensors"]:
             name, kind, dims, fill = row[:4]
-            if r.random() < 0.6 or not isinstance(fill, list):
+            if r.random() < 0.6 or not isinstance(fill, list) or name in shown:
                 kept.append(row)
                 continue
             a = {"value": {"tensor": [kind, dims, fill] + r.choice([[], ["typed"]])}}
@@ -267,6 +268,16 @@ class Form:
                 name, n = self.node("Identity", [o[0]])
                 self.d["nodes"].append(n)
                 self.d["outputs"].append([name, "float", o[2]])
+        if r.random() < 0.25:  # an input or a constant, by way of a copy or as it is
+            rows = [row for row in self.d["inputs"] + self.d["tensors"] if row[1] == "float" and 1 <= len(row[2]) <= 4 and min(row[2]) > 0]
+            if rows:
+                row = r.choice(rows)
+                name = row[0]
+                if r.random() < 0.6:
+                    name, n = self.node("Identity", [name])
+                    self.d["nodes"].append(n)
+                if name not in {o[0] for o in self.d["outputs"]}:
+                    self.d["outputs"].append([name, "float", row[2]])
         inner = [name for n in self.d["nodes"] for name in n[2] if name in self.floats and len(n) < 5 and n[0] != "Constant"
                  and name not in {o[0] for o in self.d["outputs"]}]
         for name in r.sample(inner, min(len(inner), r.choice([0, 1, 1, 2]))):
