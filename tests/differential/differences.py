@@ -27,6 +27,12 @@ def close(numbers, sets):
     return len(numbers) == len(sets) and all(any(abs(x - v) <= CLOSE * (largest + abs(v)) for v in s) for x, s in zip(numbers, sets))
 
 
+def tensors_of(d):
+    """Names of what the nodes give, sequences left out: they cannot be outputs."""
+    return list(dict.fromkeys(name for node in d["nodes"] for name in node[2] if name and (
+        not node[0].startswith("Sequence") or node[0] in ("SequenceAt", "SequenceLength")) and node[0] != "SplitToSequence"))
+
+
 class Node:
     """A node with the numbers of its operands and of its first result."""
 
@@ -289,12 +295,22 @@ def _flat(axes_of):
     return rule
 
 
+def _difference(n):
+    """Numbers that agree in 16 bits: what is left of them after one was held in 16 bits is its rounding."""
+    x, y = n.operand(0), n.operand(1)
+    if x[0] != "float" or not n.y[1]:
+        return None
+    step = half_step(max(map(abs, x[2] + y[2])))
+    return "%s of numbers that agree to a 16-bit step" % n.op if max(map(abs, n.y[1])) <= step else None
+
+
 def _grouped(n, dims):
     g = n.a["num_groups"]
     return [dims[0] * g, count(dims) // (dims[0] * g)], [1]
 
 
-KERNELS = {"MeanVarianceNormalization": _flat(lambda n, dims: (dims, [i % len(dims) for i in n.a.get("axes", [0, 2, 3])])),
+KERNELS = {"Sub": _difference, "Add": _difference,
+           "MeanVarianceNormalization": _flat(lambda n, dims: (dims, [i % len(dims) for i in n.a.get("axes", [0, 2, 3])])),
            "InstanceNormalization": _flat(lambda n, dims: (dims, list(range(2, len(dims))))),
            "LayerNormalization": _flat(lambda n, dims: (dims, list(range(n.a.get("axis", -1) % len(dims), len(dims))))),
            "GroupNormalization": _flat(_grouped)}
@@ -332,7 +348,7 @@ def check(d, tools):
     """Compares the reference with the definitions, node by node: ("ok" or "FAIL", detail); None where there are none."""
     if not any(node[0] in DEFINED for node in d["nodes"]):
         return None
-    names = list(dict.fromkeys(name for node in d["nodes"] for name in node[2] if name))
+    names = tensors_of(d)
     found = tools.reference(dict(d, outputs=[[name, None, None] for name in names]))
     if found is None:
         return None

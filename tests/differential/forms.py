@@ -55,7 +55,7 @@ class Form:
             where = r.random()
             if where < 0.25:
                 row.append("typed")
-            elif where < 0.45:
+            elif where < 0.45 and min(row[2] + [1]):
                 row.append("external")
             if r.random() < 0.1:
                 also.append(row[0])

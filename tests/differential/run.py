@@ -165,7 +165,7 @@ class Tools:
         """ONNX Runtime's numbers of every value; None where there is no runtime, or it refuses."""
         if not self.onnxruntime:
             return None
-        names = list(dict.fromkeys(name for node in d["nodes"] for name in node[2] if name))
+        names = differences.tensors_of(d)
         self.save(dict(d, outputs=[[name, None, None] for name in names]))
         refusals(self.onnxruntime, [self.place])
         found = self.outputs("ort", names)

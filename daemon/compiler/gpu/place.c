@@ -187,9 +187,13 @@ bool place_output(struct plan *p, int i)
     if (!edge_layout(p, &place, v, output_is_line(v), &edge))
         return false;
     if (spot && spot->placement == PLACED_BUFFER && spot->step && spot->buffer < 0) {
+        const struct node *root = spot->step->root;
         int packed = spot->step->packed;
 
-        if (packed < 0 || packed == edge.packed || v->shape.dim[packed] == 1) {
+        /* A single element along its axis lies in any cell; but what reads channels in fours
+         * computes those of one position. */
+        if (packed < 0 || packed == edge.packed ||
+            (v->shape.dim[packed] == 1 && !(root && is_line_operator(root)))) {
             spot->layout = spot->step->layout = edge;
             spot->buffer = spot->step->buffer = buffer_new(p, BUFFER_OUTPUT, i, v, &edge);
             return true;
