@@ -347,7 +347,17 @@ static enum verdict all_carried(struct batch *b, struct node *n)
 /* Data, indices and updates along an axis. */
 static enum verdict carried_along(struct batch *b, struct node *n)
 {
-    return shape_axis(&n->inputs[0]->shape, node_int(n, "axis", 0)) == 0 ? MIXES : carried(b, n, 7);
+    struct arena *a = &b->graph->context->arena;
+
+    if (shape_axis(&n->inputs[0]->shape, node_int(n, "axis", 0)) == 0)
+        return MIXES;
+    /* Indices may be shorter than the data, and are no broadcast then. */
+    for (int i = 0; i < n->input_count && i < 3; i++)
+        if (n->inputs[i] && n->inputs[i]->shape.dim[0] != b->items)
+            return unsure(
+                b, arena_printf(a, "its operand %s has not as many items", n->inputs[i]->name),
+                NULL);
+    return carried(b, n, 7);
 }
 
 /* Weights and bias of a convolution with offsets and a mask. */

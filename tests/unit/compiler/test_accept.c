@@ -159,6 +159,42 @@ static void constant_output(struct shape shape, bool equal, const char *part)
     END_JOB(j);
 }
 
+/* Indices that are shorter than the data speak of its first items only. */
+static void short_indices(const char *op, struct shape shape, const char *part)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 4)), *indices;
+    const int64_t zeros[4] = {0};
+    float numbers[4] = {0};
+
+    indices = graph_constant_ints(g, "places", 4, zeros);
+    indices->shape = indices->constant->shape = shape;
+    indices->constant->count = shape_count(&shape);
+    if (!strcmp(op, "GatherElements"))
+        output(g, NODE(g, op, "moves", x, indices));
+    else
+        output(g,
+               NODE(g, op, "moves", x, indices, graph_constant_floats(g, "new", &shape, numbers)));
+    node_set_int(g->outputs[0]->producer, "axis", 1);
+    accept_graph(g);
+    split_items(g);
+    if (part)
+        only(j, TUKI0131, part);
+    else
+        assert_int_equal(j->context.diagnostics.count, 0);
+    END_JOB(j);
+}
+
+static void test_short_indices_in_batch(void **state)
+{
+    (void)state;
+    short_indices("ScatterElements", SHAPE(2, 1), NULL);
+    short_indices("ScatterElements", SHAPE(1, 1), "its operand places has not as many items");
+    short_indices("GatherElements", SHAPE(2, 2), NULL);
+    short_indices("GatherElements", SHAPE(1, 2), "its operand places has not as many items");
+}
+
 static void test_constant_outputs_in_batch(void **state)
 {
     (void)state;
@@ -433,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_weight_rows),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_tokens_in_batch),
+        cmocka_unit_test(test_short_indices_in_batch),
         cmocka_unit_test(test_constant_outputs_in_batch),
         cmocka_unit_test(test_tokens_read_otherwise),
         cmocka_unit_test(test_shape_input),
