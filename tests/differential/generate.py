@@ -260,11 +260,11 @@ def reads(node):
     return found
 
 
-def description(seed, only=None, opset=None):
-    """only: names of operators to choose from. With "shapes", and often in a disguise (forms.py)."""
+def description(seed, only=None, opset=None, batch=None):
+    """only: names of operators to choose from. batch: of all inputs (else mostly 1). With "shapes", and often in a disguise (forms.py)."""
     r = random.Random("graph %d" % seed)
-    batch = r.choice([2, 3]) if r.random() < 0.06 else 1
-    g = Generator("graph %d" % seed, opset, batch)
+    usual = r.choice([2, 3]) if r.random() < 0.06 else 1
+    g = Generator("graph %d" % seed, opset, batch or usual)
     rows = [row for row in OPERATORS if row[1] <= g.opset <= row[2] and (not only or row[0] in only)]
     for _ in range(g.r.choice([1, 1, 1, 2, 2, 3])):
         g.make_input()

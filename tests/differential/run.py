@@ -6,6 +6,7 @@
     run.py BUILD --seeds 17 --show     prints the description of a model, and where its files are
     run.py BUILD --seeds 17 --shrink   the smallest part of it that still fails, as a line for corpus.jsonl
     --only Conv,Pad    generate of these operators only        --keep DIR    where models are written and stay
+    --opset 24         of this opset                           --batch 3     of this batch
 
 ONNX Runtime is used where node finds the package onnxruntime-node: in the environment's ONNXRUNTIME_NODE (a folder that
 holds node_modules), or NODE_PATH, or beside this file. Else that part counts as skipped.
@@ -262,6 +263,7 @@ def main():
     p.add_argument("--seeds", type=parse_seeds)
     p.add_argument("--only")
     p.add_argument("--opset", type=int)
+    p.add_argument("--batch", type=int)
     p.add_argument("--keep")
     p.add_argument("--show", action="store_true")
     p.add_argument("--shrink", action="store_true")
@@ -280,7 +282,7 @@ def main():
                 cases = [("corpus-%d" % i, json.loads(line)) for i, line in enumerate(f)]
         cases += [("seed-%d" % s, None) for s in (a.seeds or SHORT)]
         def batch_of(at):
-            batch = [(t, d or generate.description(int(t[5:]), only, a.opset)) for t, d in cases[at:at + BATCH]]
+            batch = [(t, d or generate.description(int(t[5:]), only, a.opset, a.batch)) for t, d in cases[at:at + BATCH]]
             return batch, judge(a.build, onnxruntime, batch, place)
 
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
