@@ -129,3 +129,25 @@ def scan(g):
     given = [Value(names[0], part, -v.bound - 1, v.bound + 1), Value(names[1], out, -b, b)]
     g.values += given
     return given[1] if count(part) else None
+
+
+@operator("Scan", 8, 8, weight=0.4)
+def scan_of_batches(g):
+    """As opset 8 had it: axis 0 is the batch, axis 1 the sequence, and its lengths may be given."""
+    v = g.tame(g.pick(ranks=(2, 3, 4), fits=lambda v: v.dims[0] == 1 and v.dims[1] <= 8))
+    if v is None:
+        return None
+    n, part = v.dims[1], v.dims[2:]
+    s, x, t, bounded, last = (g.fresh("s") for _ in range(5))
+    more, row = chain(g, t, 1)
+    nodes = [[g.r.choice(["Add", "Sub"]), [s, x], [t], {}]] + more + [["Tanh", [t], [bounded], {}], ["Add", [bounded, x], [last], {}]]
+    a = {"num_scan_inputs": 1, "body": {"graph": {"inputs": [[s, "float", part], [x, "float", part]], "nodes": nodes,
+                                                  "outputs": [[last, "float", part], [row, "float", part]]}}}
+    if g.maybe(0.4):
+        a["directions"] = [g.r.choice([0, 1])]
+    names = [g.fresh(), g.fresh()]
+    g.raw("Scan", [g.ints([n]) if g.maybe(0.3) else "", g.uniform([1] + part, -1.0, 1.0), v], names, a)
+    b = 2 * v.bound + 2
+    given = [Value(names[0], [1] + part, -b, b), Value(names[1], v.dims, -b, b)]
+    g.values += given
+    return given[1]

@@ -111,7 +111,7 @@ def attention(g):
     if any(count(o.dims) > LARGEST for o in outs):
         return None
     g.raw("Attention", inputs, [o.name for o in outs], a)
-    g.values += outs[:3] + ([] if len(outs) < 4 else [])
+    g.values += outs[:3]
     g.final += outs[3:]
     return outs[0]
 
