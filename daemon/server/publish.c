@@ -146,15 +146,27 @@ static int64_t patience(const struct workspace *workspace, const char *path)
 {
     struct member *member = workspace_find(workspace, path);
     int64_t left = member ? member_patience(workspace, member) : 0;
-    bool script = member && member->kind == MEMBER_SCRIPT;
+    /* Who stands for a model that nobody names is decided once all scripts are read. */
+    bool undecided = !member && (workspace->reading || workspace->scanning) &&
+                     table_get(&workspace->models, path);
+    bool busy = undecided, known = false;
     size_t at = 0;
 
+    if (member && member->kind == MEMBER_SCRIPT)
+        return left;
     /* What a model shows comes from all who name it. */
-    while (!script && left == 0 && (member = workspace_each(workspace, &at)))
-        for (size_t u = 0; u < member->unit_count && left == 0; u++)
-            if (unit_uses_model(member->units[u], path, NULL))
-                left = member_patience(workspace, member);
-    return left;
+    while ((member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (unit_uses_model(member->units[u], path, NULL)) {
+                int64_t more = member_patience(workspace, member);
+
+                left = more > left ? more : left;
+                busy = busy || !member_at_rest(member);
+                known = known || member->units[u]->outcome;
+            }
+    /* Where a script begins to name it, or ends, somebody else has yet to find out what it shows.
+     * That nothing is known is no news about it, and what was said before still holds. */
+    return busy && !known ? PATIENCE_MS : left;
 }
 
 static void refreshed(struct session *session, void *state, const struct json *result,
