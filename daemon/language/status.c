@@ -110,6 +110,7 @@ static void status_done(struct job *job)
     json_set_int(result, "scripts", (int64_t)counts.scripts);
     json_set(result, "models", models_json(&counts));
     json_set(result, "queue", queue_json(server));
+    json_set_int(result, "longestTurnUs", server->longest_turn_us);
     json_set_int(result, "compiles", (int64_t)counts.compiles);
     json_set_int(result, "answersFromMemory", (int64_t)counts.answers_from_memory);
     json_set(result, "cache", cache_json(&work->cache));

@@ -79,9 +79,30 @@ static void release_waiters(struct member *member, struct member *result)
     free(waiters);
 }
 
+void member_concern(struct member *member)
+{
+    struct path_list paths = {NULL, 0};
+
+    for (size_t i = 0; i < member->links.count; i++)
+        path_list_add(&paths, member->links.list[i]);
+    for (size_t u = 0; member->script && u < member->unit_count; u++) {
+        const struct unit *unit = member->units[u];
+        const struct script_unit *row = &member->script->units[unit->number];
+
+        for (int m = 0; m < row->options.model_count; m++)
+            path_list_add(&paths, row->options.models[m]);
+        for (size_t i = 0; unit->outcome && i < unit->outcome->snapshot.count; i++)
+            path_list_add(&paths, unit->outcome->snapshot.list[i].path);
+    }
+    concerns_set(&member->workspace->concerns, member, &member->concern, &paths);
+}
+
 void member_free(struct member *member)
 {
+    struct path_list none = {NULL, 0};
+
     member_touch(member);
+    concerns_set(&member->workspace->concerns, member, &member->concern, &none);
     table_take(&member->workspace->members, member->path);
     if (member->reading) {
         member->reading->member = NULL;
@@ -271,6 +292,7 @@ static void take_script(struct member *member, struct script *script)
     free(old);
     member->script = script;
     script_release(before);
+    member_concern(member);
     member_touch(member);
 }
 

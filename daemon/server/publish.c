@@ -13,6 +13,10 @@
 /* What is known of a script is shown once all of it is known; but nobody is kept waiting longer
  * than this. */
 #define PATIENCE_MS 500
+/* So long a turn of the loop may take; what is left comes with the next. */
+#define SLICE_NS 4000000
+/* A timer of 0 may come round in the same turn. */
+#define NEXT_TURN_MS 1
 
 struct publish {
     struct server *server;
@@ -113,16 +117,16 @@ static bool interested_itself(const struct session *session, const char *path)
 
 bool publish_interested(const struct session *session, const char *path)
 {
-    const struct workspace *workspace = session->server->workspace;
-    struct member *member;
-    size_t at = 0;
+    struct member *const *members;
+    size_t count;
 
     if (session->stdio || interested_itself(session, path))
         return true;
-    while ((member = workspace_each(workspace, &at)))
-        for (size_t u = 0; u < member->unit_count; u++)
-            if (unit_uses_model(member->units[u], path, NULL) &&
-                interested_itself(session, member->path))
+    members = concerns_of(&session->server->workspace->concerns, path, &count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t u = 0; u < members[i]->unit_count; u++)
+            if (unit_uses_model(members[i]->units[u], path, NULL) &&
+                interested_itself(session, members[i]->path))
                 return true;
     return false;
 }
@@ -150,19 +154,20 @@ static int64_t patience(const struct workspace *workspace, const char *path)
     bool undecided = !member && (workspace->reading || workspace->scanning) &&
                      table_get(&workspace->models, path);
     bool busy = undecided, known = false;
-    size_t at = 0;
+    size_t count;
+    struct member *const *members = concerns_of(&workspace->concerns, path, &count);
 
     if (member && member->kind == MEMBER_SCRIPT)
         return left;
     /* What a model shows comes from all who name it. */
-    while ((member = workspace_each(workspace, &at)))
-        for (size_t u = 0; u < member->unit_count; u++)
-            if (unit_uses_model(member->units[u], path, NULL)) {
-                int64_t more = member_patience(workspace, member);
+    for (size_t i = 0; i < count; i++)
+        for (size_t u = 0; u < members[i]->unit_count; u++)
+            if (unit_uses_model(members[i]->units[u], path, NULL)) {
+                int64_t more = member_patience(workspace, members[i]);
 
                 left = more > left ? more : left;
-                busy = busy || !member_at_rest(member);
-                known = known || member->units[u]->outcome;
+                busy = busy || !member_at_rest(members[i]);
+                known = known || members[i]->units[u]->outcome;
             }
     /* Where a script begins to name it, or ends, somebody else has yet to find out what it shows.
      * That nothing is known is no news about it, and what was said before still holds. */
@@ -309,11 +314,12 @@ static void flush(uv_timer_t *timer)
 {
     struct publish *publish = timer->data;
     struct server *server = publish->server;
+    uint64_t began = uv_hrtime();
     int64_t wait = -1;
     const char *key;
     char **paths = NULL;
     void *value;
-    size_t count = 0, at = 0;
+    size_t count = 0, done = 0, at = 0;
 
     while (table_each(&publish->dirty, &at, &key, &value)) {
         int64_t left = patience(server->workspace, key);
@@ -328,11 +334,17 @@ static void flush(uv_timer_t *timer)
     }
     if (count)
         qsort(paths, count, sizeof *paths, compare);
+    done = count;
     for (struct session *session = server->sessions, *next; session; session = next) {
         bool news = false;
 
         next = session->next;
-        for (size_t i = 0; i < count && !session->over; i++)
+        for (size_t i = 0; i < done && !session->over; i++) {
+            /* What the first session has no time for in this turn, none has. */
+            if (i && done == count && uv_hrtime() - began > SLICE_NS) {
+                done = i;
+                break;
+            }
             if (!session->editor || !session->ready || session->state != METHOD_RUNNING ||
                 !publish_interested(session, paths[i]))
                 continue;
@@ -340,11 +352,17 @@ static void flush(uv_timer_t *timer)
                 news = pull_again(session, paths[i]) || news;
             else
                 publish_to(session, paths[i]);
+        }
         if (news && !session->over)
             refresh(session);
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (i >= done) {
+            table_put(&publish->dirty, paths[i], publish);
+            wait = NEXT_TURN_MS;
+        }
         free(paths[i]);
+    }
     free(paths);
     if (wait >= 0)
         arm(publish, (uint64_t)wait);

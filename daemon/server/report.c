@@ -201,16 +201,19 @@ static int compare_members(const void *a, const void *b)
 static void add_model(struct list *list, const struct workspace *workspace, const char *path,
                       const struct report_options *options)
 {
-    struct member **members = NULL, *member;
-    size_t count = 0, at = 0;
+    struct member **members = NULL;
+    size_t count = 0, all;
+    struct member *const *concerned = concerns_of(&workspace->concerns, path, &all);
     bool named = false;
 
-    while ((member = workspace_each(workspace, &at)))
-        for (size_t u = 0; u < member->unit_count; u++)
-            if (unit_uses_model(member->units[u], path, NULL)) {
+    for (size_t i = 0; i < all; i++)
+        for (size_t u = 0; u < concerned[i]->unit_count; u++)
+            if (unit_uses_model(concerned[i]->units[u], path, NULL)) {
                 members = memory_grow(members, count, sizeof *members);
-                members[count++] = member;
-                named = named || member->kind == MEMBER_SCRIPT;
+                members[count++] = concerned[i];
+                /* Until a script knows what is to be said, the model by itself says it. */
+                named = named ||
+                        (concerned[i]->kind == MEMBER_SCRIPT && concerned[i]->units[u]->outcome);
                 break;
             }
     if (count)

@@ -45,6 +45,7 @@ struct server {
     struct session *sessions;
     uint64_t last_session;
     int64_t started_ms;
+    int64_t longest_turn_us; /* of the loop, by the processor's time */
     struct server_listener *listener;
     bool leaving;
     int exit_code;

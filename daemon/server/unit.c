@@ -141,6 +141,16 @@ static void adopt(struct unit *unit, struct compile_work *work)
     unit->current = work->job.revision;
     unit->written_since_ms = 0;
     unit->written_long = false;
+    member_concern(unit->member);
+}
+
+/* Who stood for the models by themselves is not needed any more. */
+static void take_over(const struct unit *unit)
+{
+    const struct compile_options *options = &unit->member->script->units[unit->number].options;
+
+    for (int m = 0; unit->member->kind == MEMBER_SCRIPT && m < options->model_count; m++)
+        workspace_model_update(unit->member->workspace, options->models[m]);
 }
 
 static void compile_done(struct job *job)
@@ -162,6 +172,7 @@ static void compile_done(struct job *job)
         } else if (work->outcome) {
             adopt(unit, work);
             unit_write(unit);
+            take_over(unit);
         } else {
             log_line(LOG_ERROR, "%s: out of memory while compiling", work->script->path);
             unit->current = job->revision;

@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #define LOST_MS 1000
+#define SLICE_NS 4000000
 
 struct watch {
     struct watch_events events;
@@ -57,9 +58,11 @@ static bool expected(struct watch *watch, const char *path)
 static void on_timer(uv_timer_t *timer)
 {
     struct watch *watch = timer->data;
+    uint64_t began = uv_hrtime();
     char *path;
 
-    while ((path = settle_next(&watch->settle, now_ms(watch)))) {
+    /* Of a branch's files that change at once the rest comes with the next turns. */
+    while (uv_hrtime() - began < SLICE_NS && (path = settle_next(&watch->settle, now_ms(watch)))) {
         if (!expected(watch, path))
             watch->events.changed(watch->events.state, path);
         free(path);
@@ -71,8 +74,9 @@ static void arm(struct watch *watch)
 {
     int64_t wait = settle_wait(&watch->settle, now_ms(watch));
 
+    /* A timer of 0 may come round in the same turn. */
     if (wait >= 0)
-        uv_timer_start(&watch->timer, on_timer, (uint64_t)wait, 0);
+        uv_timer_start(&watch->timer, on_timer, wait ? (uint64_t)wait : 1, 0);
 }
 
 static void on_again(uv_timer_t *timer)
@@ -88,7 +92,9 @@ void watch_touch(struct watch *watch, const char *path)
 {
     uv_update_time(watch->timer.loop);
     settle_touch(&watch->settle, path, now_ms(watch));
-    arm(watch);
+    /* One that is armed comes no later than this needs. */
+    if (!uv_is_active((uv_handle_t *)&watch->timer))
+        arm(watch);
 }
 
 void watch_report(struct watch *watch, enum watch_kind kind, const char *folder, const char *name)

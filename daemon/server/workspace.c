@@ -67,6 +67,7 @@ void workspace_free(struct workspace *workspace)
         member_free(member);
     table_release(&workspace->members);
     table_release(&workspace->models);
+    concerns_release(&workspace->concerns);
     roots_end(workspace);
     uv_close((uv_handle_t *)&workspace->timer->handle, timer_closed);
     free(workspace);
@@ -79,16 +80,45 @@ struct member *workspace_find(const struct workspace *workspace, const char *pat
 
 /* --- models that stand for themselves --------------------------------------------------------- */
 
-static bool named(const struct workspace *workspace, const char *path)
+/* Whether a script names the model; known: and what is to be said of it. */
+static bool named(const struct workspace *workspace, const char *path, bool known)
 {
-    struct member *member;
-    size_t at = 0;
+    size_t count;
+    struct member *const *members = concerns_of(&workspace->concerns, path, &count);
 
-    while ((member = workspace_each(workspace, &at)))
-        for (size_t u = 0; member->kind == MEMBER_SCRIPT && u < member->unit_count; u++)
-            if (unit_uses_model(member->units[u], path, NULL))
+    for (size_t i = 0; i < count; i++)
+        for (size_t u = 0; members[i]->kind == MEMBER_SCRIPT && u < members[i]->unit_count; u++)
+            if (unit_uses_model(members[i]->units[u], path, NULL) &&
+                (!known || members[i]->units[u]->outcome))
                 return true;
     return false;
+}
+
+/* A model that a script begins to name is shown by whom it was until the script knows as much. */
+static bool is_needless(const struct member *member)
+{
+    const struct workspace *workspace = member->workspace;
+
+    return member->kind == MEMBER_MODEL && !member->waiter_count && !member->loose &&
+           (!table_get(&workspace->models, member->path) || named(workspace, member->path, true));
+}
+
+/* Which models no script names is known once all scripts are. */
+static bool is_decided(const struct workspace *workspace)
+{
+    return !workspace->reading && !workspace->scanning && !workspace->leaving;
+}
+
+void workspace_model_update(struct workspace *workspace, const char *path)
+{
+    struct member *member = workspace_find(workspace, path);
+
+    if (!is_decided(workspace))
+        return;
+    if (!member && table_get(&workspace->models, path) && !named(workspace, path, false))
+        member_read(member_new(workspace, MEMBER_MODEL, path), JOB_BACKGROUND);
+    else if (member && is_needless(member))
+        member_free(member);
 }
 
 void workspace_models_update(struct workspace *workspace)
@@ -98,16 +128,14 @@ void workspace_models_update(struct workspace *workspace)
     void *value;
     size_t at = 0;
 
-    /* Which models no script names is known once all scripts are. */
-    if (workspace->reading || workspace->scanning || workspace->leaving)
+    if (!is_decided(workspace))
         return;
     while (table_each(&workspace->models, &at, &path, &value))
-        if (!workspace_find(workspace, path) && !named(workspace, path))
+        if (!workspace_find(workspace, path) && !named(workspace, path, false))
             member_read(member_new(workspace, MEMBER_MODEL, path), JOB_BACKGROUND);
     at = 0;
     while ((member = workspace_each(workspace, &at)))
-        if (member->kind == MEMBER_MODEL && !member->waiter_count && !member->loose &&
-            (!table_get(&workspace->models, member->path) || named(workspace, member->path)))
+        if (is_needless(member))
             member_free(member);
 }
 
@@ -120,11 +148,18 @@ static bool unit_reads(const struct unit *unit, const char *path)
     return unit->outcome && snapshot_has(&unit->outcome->snapshot, path);
 }
 
+/* By its ending: spares looking at all who generate files. */
+static bool may_be_generated(const char *path)
+{
+    return path_ends(path, ".Model.cs") || path_ends(path, ".asset") ||
+           path_ends(path, ".asset.meta");
+}
+
 bool workspace_wanted(void *state, const char *path)
 {
     const struct workspace *workspace = state;
     struct member *member;
-    size_t at = 0;
+    size_t at = 0, count;
 
     /* Hidden files are nobody's scripts or models: temporary ones, ours among them. */
     if (path_name(path)[0] == '.')
@@ -133,13 +168,13 @@ bool workspace_wanted(void *state, const char *path)
         return true;
     if (path_ends(path, ".cs") || path_ends(path, ".onnx"))
         return true;
-    while ((member = workspace_each(workspace, &at))) {
-        if (path_list_has(&member->links, path))
-            return true;
+    concerns_of(&workspace->concerns, path, &count);
+    if (count)
+        return true;
+    while (may_be_generated(path) && (member = workspace_each(workspace, &at)))
         for (size_t u = 0; u < member->unit_count; u++)
-            if (unit_reads(member->units[u], path) || unit_generates(member->units[u], path))
+            if (unit_generates(member->units[u], path))
                 return true;
-    }
     return false;
 }
 
@@ -164,33 +199,34 @@ static void restore(struct unit *unit)
 void workspace_changed(void *state, const char *path)
 {
     struct workspace *workspace = state;
+    struct member *const *members;
     struct member *member;
     struct stat status;
     bool generated = false;
-    size_t at = 0;
+    size_t at = 0, count;
 
-    while ((member = workspace_each(workspace, &at))) {
+    members = concerns_of(&workspace->concerns, path, &count);
+    for (size_t i = 0; i < count; i++) {
         /* Where a path leads is found out by reading the script. */
-        if (path_list_has(&member->links, path))
-            member_read(member, JOB_FILE);
-        for (size_t u = 0; u < member->unit_count; u++) {
-            struct unit *unit = member->units[u];
-
-            if (unit_generates(unit, path)) {
-                generated = true;
-                restore_later(unit);
-            } else if (unit_reads(unit, path)) {
-                unit_outdate(unit, JOB_BACKGROUND);
-            }
-        }
+        if (path_list_has(&members[i]->links, path))
+            member_read(members[i], JOB_FILE);
+        for (size_t u = 0; u < members[i]->unit_count; u++)
+            if (unit_reads(members[i]->units[u], path))
+                unit_outdate(members[i]->units[u], JOB_BACKGROUND);
     }
+    while (may_be_generated(path) && (member = workspace_each(workspace, &at)))
+        for (size_t u = 0; u < member->unit_count; u++)
+            if (unit_generates(member->units[u], path)) {
+                generated = true;
+                restore_later(member->units[u]);
+            }
     member = workspace_find(workspace, path);
     if (path_ends(path, ".onnx") && workspace_in_roots(workspace, path)) {
         if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
             table_put(&workspace->models, path, workspace);
         else
             table_take(&workspace->models, path);
-        workspace_models_update(workspace);
+        workspace_model_update(workspace, path);
     } else if (member && member->kind == MEMBER_SCRIPT) {
         member_read(member, JOB_FILE);
     } else if (!generated && path_ends(path, ".cs") && workspace_in_roots(workspace, path)) {
@@ -399,14 +435,15 @@ static void limit_loose(struct workspace *workspace)
 /* The first script, by path, that names the model. */
 static struct member *naming(const struct workspace *workspace, const char *path)
 {
-    struct member *member, *first = NULL;
-    size_t at = 0;
+    size_t count;
+    struct member *const *members = concerns_of(&workspace->concerns, path, &count);
+    struct member *first = NULL;
 
-    while ((member = workspace_each(workspace, &at)))
-        for (size_t u = 0; member->kind == MEMBER_SCRIPT && u < member->unit_count; u++)
-            if (unit_uses_model(member->units[u], path, NULL) &&
-                (!first || strcmp(member->path, first->path) < 0))
-                first = member;
+    for (size_t i = 0; i < count; i++)
+        for (size_t u = 0; members[i]->kind == MEMBER_SCRIPT && u < members[i]->unit_count; u++)
+            if (unit_uses_model(members[i]->units[u], path, NULL) &&
+                (!first || strcmp(members[i]->path, first->path) < 0))
+                first = members[i];
     return first;
 }
 

@@ -11,6 +11,7 @@
  * (loose).
  */
 #include "daemon/language/script.h"
+#include "daemon/server/concern.h"
 #include "daemon/server/jobs.h"
 #include "daemon/server/outcome.h"
 #include "daemon/server/path.h"
@@ -48,13 +49,14 @@ struct member {
     enum member_kind kind;
     struct workspace *workspace;
     uint64_t id;
-    char *path;             /* canonical */
-    struct script *script;  /* NULL: not read yet */
-    int64_t version;        /* of the document that script was read from; -1: from the disk */
-    uint64_t change;        /* of that document */
-    bool saved;             /* the text is what the disk holds */
-    struct snapshot disk;   /* the script's file, as it was read */
-    struct path_list links; /* on the way to it and to the models that it names */
+    char *path;               /* canonical */
+    struct script *script;    /* NULL: not read yet */
+    int64_t version;          /* of the document that script was read from; -1: from the disk */
+    uint64_t change;          /* of that document */
+    bool saved;               /* the text is what the disk holds */
+    struct snapshot disk;     /* the script's file, as it was read */
+    struct path_list links;   /* on the way to it and to the models that it names */
+    struct path_list concern; /* the paths that it is found by (concern.h) */
     struct unit **units;
     size_t unit_count;
     bool loose; /* somebody asked for it */
@@ -133,7 +135,8 @@ struct workspace {
     struct server *server;
     struct root *roots;
     size_t root_count;
-    struct table members;   /* by path */
+    struct table members; /* by path */
+    struct concerns concerns;
     struct table models;    /* model files seen in the roots; the value is the workspace */
     struct table leftovers; /* folders with temporary files of dead processes; the value likewise */
     struct workspace_timer *timer;
@@ -156,6 +159,8 @@ void member_check(struct member *member);
 void member_settle(struct member *member);
 void member_wait_for(struct member *member, member_waiter *waiter, void *state);
 bool member_writable(const struct member *member);
+/* What the member reads has changed: the paths that it is found by. */
+void member_concern(struct member *member);
 /* All paths that diagnostics of the member are shown at changed. */
 void member_touch(struct member *member);
 
@@ -173,6 +178,8 @@ void unit_tick(struct unit *unit, int64_t now_ms);
 bool unit_generates(const struct unit *unit, const char *path);
 
 void workspace_models_update(struct workspace *workspace);
+/* The same for one of them. */
+void workspace_model_update(struct workspace *workspace, const char *path);
 /* Looks after what comes round again no later than that. */
 void workspace_tick_in(struct workspace *workspace, int64_t wait_ms);
 void workspace_tick_soon(struct workspace *workspace);
