@@ -165,6 +165,48 @@ static size_t parse_escape(struct parser *parser, char *out)
     return utf8_encode(code, out);
 }
 
+/* The place of the quote that ends the string which holds `from`; the text's length or more where
+ * there is none. */
+static size_t find_quote(const struct parser *parser, size_t from)
+{
+    size_t at = from;
+
+    while (at < parser->length) {
+        const char *quote = memchr(parser->text + at, '"', parser->length - at);
+        size_t end, escapes = 0;
+
+        if (!quote)
+            return parser->length;
+        end = (size_t)(quote - parser->text);
+        while (end - escapes > from && parser->text[end - escapes - 1] == '\\')
+            escapes++;
+        if (escapes % 2 == 0)
+            return end;
+        at = end + 1;
+    }
+    return at;
+}
+
+#define EACH_BYTE 0x0101010101010101u
+
+/* Copies bytes that stand for themselves, eight at a time, up to the first that may not. */
+static size_t copy_plain(const char *from, size_t length, char *to)
+{
+    size_t at = 0;
+
+    for (uint64_t word; at + sizeof word <= length; at += sizeof word) {
+        uint64_t escape;
+
+        memcpy(&word, from + at, sizeof word);
+        escape = word ^ (EACH_BYTE * '\\');
+        if ((((word - EACH_BYTE * 0x20) & ~word) | ((escape - EACH_BYTE) & ~escape) | word) &
+            EACH_BYTE * 0x80)
+            break;
+        memcpy(to + at, &word, sizeof word);
+    }
+    return at;
+}
+
 /* The bytes of the string at the parser's place, in memory of their own. */
 static char *parse_bytes(struct parser *parser, size_t *length)
 {
@@ -172,8 +214,7 @@ static char *parse_bytes(struct parser *parser, size_t *length)
     char *bytes;
 
     /* Decoding never makes a string longer, so its end says how much memory it may need. */
-    while (end < parser->length && parser->text[end] != '"')
-        end += parser->text[end] == '\\' ? 2 : 1;
+    end = find_quote(parser, end);
     if (end >= parser->length)
         return fail_at(parser, start - 1, "string without end");
     bytes = cJSON_malloc(end - start + 1);
@@ -181,8 +222,16 @@ static char *parse_bytes(struct parser *parser, size_t *length)
         return fail(parser, "out of memory");
 
     while (parser->at < end) {
-        char c = parser->text[parser->at];
+        char c;
         size_t size;
+
+        /* Documents are large, and mostly ASCII that needs no decoding. */
+        size = copy_plain(parser->text + parser->at, end - parser->at, bytes + used);
+        used += size;
+        parser->at += size;
+        if (parser->at == end)
+            break;
+        c = parser->text[parser->at];
 
         if (c == '\\') {
             size = parse_escape(parser, bytes + used);
@@ -195,7 +244,6 @@ static char *parse_bytes(struct parser *parser, size_t *length)
             fail(parser, "control character in a string");
             goto fail;
         }
-        /* Documents are mostly ASCII and large; this byte needs no decoding. */
         if ((unsigned char)c < 0x80) {
             bytes[used++] = c;
             parser->at++;

@@ -49,10 +49,18 @@ void lsp_text_release(struct lsp_text *text)
     *text = (struct lsp_text)LSP_TEXT_EMPTY;
 }
 
+#define EACH_BYTE 0x0101010101010101u
+
 /* Where the line after the one that holds `at` begins; the text's length + 1 where it is the last.
  */
 static size_t next_line(const char *bytes, size_t length, size_t at)
 {
+    /* Eight bytes at a time, while all of them are above the carriage return. */
+    for (uint64_t word; at + sizeof word <= length; at += sizeof word) {
+        memcpy(&word, bytes + at, sizeof word);
+        if ((word - EACH_BYTE * ('\r' + 1)) & ~word & EACH_BYTE * 0x80)
+            break;
+    }
     for (; at < length; at++) {
         /* Nearly every byte passes this one test. */
         if ((unsigned char)bytes[at] > '\r')
@@ -131,8 +139,8 @@ int lsp_text_replace(struct lsp_text *text, size_t start, size_t end, const char
     stop = keep < text->line_count ? text->lines[keep] - end + start + length : SIZE_MAX;
 
     /* Room first, so that nothing can fail half way: an edit adds at most a line a byte. */
-    for (size_t i = 0; i < length; i++)
-        added += bytes[i] == '\n' || bytes[i] == '\r';
+    for (at = next_line(bytes, length, 0); at <= length; at = next_line(bytes, length, at))
+        added++;
     rc = reserve_lines(text, text->line_count + added + 2);
     if (rc == 0)
         rc = buffer_splice(&text->bytes, start, end - start, bytes, length);

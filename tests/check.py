@@ -43,6 +43,7 @@ def programs(build):
     yield "lsp", "tests/lsp/random_editor.py", ["python3", "tests/lsp/random_editor.py", os.path.join(build, "onnxgpud")]
     yield "lsp", "tests/lsp/at_rest.py", ["python3", "tests/lsp/at_rest.py", os.path.join(build, "onnxgpud"),
                                           os.path.join(build, "onnxgpu")]
+    yield "lsp", "tests/lsp/random_messages.py", ["python3", "tests/lsp/random_messages.py", os.path.join(build, "onnxgpud")]
     yield "lsp", "tests/lsp/ordinary_day.py", ["python3", "tests/lsp/ordinary_day.py", os.path.join(build, "onnxgpud"),
                                                os.path.join(build, "onnxgpu")]
     yield "opengl", "tests/opengl", ["python3", "tests/opengl/run.py", build]

@@ -109,6 +109,61 @@ bool unit_generates(const struct unit *unit, const char *path)
     return strcmp(name, row->file) == 0 || outputs_is_asset(name, row->options.file_stem);
 }
 
+/* --- what is over --------------------------------------------------------------------------- */
+
+/* A compile holds as much memory as its model is large, and giving that back takes its time. */
+struct free_work {
+    struct job job;
+    struct outcome *outcome;
+};
+
+static void free_run(struct job *job)
+{
+    struct free_work *work = (struct free_work *)job;
+
+    outcome_free(work->outcome);
+    work->outcome = NULL;
+}
+
+static void free_done(struct job *job)
+{
+    struct free_work *work = (struct free_work *)job;
+
+    outcome_free(work->outcome); /* cancelled before it ran */
+    free(work);
+}
+
+/* Accepts NULL. */
+static void free_later(struct server *server, struct outcome *outcome)
+{
+    struct free_work *work;
+
+    if (!outcome || !outcome->compile) {
+        outcome_free(outcome);
+        return;
+    }
+    work = memory_new(sizeof *work);
+    work->job.run = free_run;
+    work->job.done = free_done;
+    work->job.priority = JOB_FILE;
+    work->outcome = outcome;
+    jobs_submit(server->jobs, &work->job);
+}
+
+/* The outcome without its compile, which goes elsewhere. */
+static struct outcome *part_with_compile(struct outcome *outcome)
+{
+    struct outcome *taken = memory_new(sizeof *taken);
+
+    taken->compile = outcome->compile;
+    taken->kept = outcome->kept;
+    taken->cancel = outcome->cancel;
+    outcome->compile = NULL;
+    outcome->kept = NULL;
+    outcome->cancel = NULL;
+    return taken;
+}
+
 /* --- compiling ------------------------------------------------------------------------------ */
 
 static void compile_run_job(struct job *job)
@@ -179,7 +234,7 @@ static void compile_done(struct job *job)
         }
         member_touch(member);
     }
-    outcome_free(work->outcome);
+    free_later(work->server, work->outcome);
     free(work->cancel);
     script_release(work->script);
     free(work);
@@ -262,6 +317,9 @@ static void write_run(struct job *job)
 
     work->good = write_files(&order, &work->outputs);
     work->gone = !work->good && access(work->script, F_OK) < 0;
+    /* Here, where others do not wait for it. */
+    compile_free(work->outcome->compile);
+    work->outcome->compile = NULL;
 }
 
 /* A full disk has room again some day, and permissions are given back. Said once, NULL: not at all.
@@ -338,7 +396,7 @@ void unit_write(struct unit *unit)
     if (row->blocked || !member->saved) {
         /* It would be a file for a text that the user has not saved. The compile is cheap to repeat
          * from the cache, and dear to keep. */
-        outcome_drop_compile(unit->outcome);
+        free_later(member->workspace->server, part_with_compile(unit->outcome));
         unit->unwritten = !member->saved;
         return;
     }
@@ -352,13 +410,8 @@ void unit_write(struct unit *unit)
     work->script = memory_text(member->path);
     work->with_text = member_writable(member);
     work->fingerprint = unit->outcome->fingerprint;
-    work->outcome = memory_new(sizeof *work->outcome);
-    work->outcome->compile = unit->outcome->compile;
-    work->outcome->kept = unit->outcome->kept;
-    work->outcome->cancel = work->job.also = unit->outcome->cancel;
-    unit->outcome->compile = NULL;
-    unit->outcome->kept = NULL;
-    unit->outcome->cancel = NULL;
+    work->outcome = part_with_compile(unit->outcome);
+    work->job.also = work->outcome->cancel;
     unit->unwritten = false;
     unit->writing = work;
     jobs_submit(member->workspace->server->jobs, &work->job);
