@@ -20,6 +20,10 @@ enum {
     ALIGNMENT = _Alignof(max_align_t),
 };
 
+/* More bytes than these at once are not even asked for: where a system promises more memory than it
+ * has, it would give them, and end the process when they are used. */
+static const size_t LARGEST_BLOCK = (size_t)1 << 34;
+
 /* Chunks that a job gave back and keeps, in bytes: a page that is new costs more than the work on
  * it. None where a use of what was freed shall be seen. */
 #ifdef __SANITIZE_ADDRESS__
@@ -145,7 +149,7 @@ void arena_reserve(struct arena *a, size_t size)
 {
     struct arena_chunk *chunk = a->chunks;
 
-    if (size > SIZE_MAX / 4)
+    if (size > LARGEST_BLOCK)
         context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
     if (chunk && chunk->room - chunk->used >= aligned(size))
         return;

@@ -1,4 +1,5 @@
 #include "daemon/compiler/graph/tensor.h"
+#include "daemon/compiler/graph/blocks.h"
 #include "daemon/compiler/graph/floats.h"
 #include "daemon/compiler/operators/operator.h"
 #include <math.h>
@@ -334,6 +335,7 @@ static struct tensor *same_elements(struct tensor *t)
 static double square_sum(struct context *c, struct tensor *t)
 {
     struct arena *scratch;
+    struct blocks b;
     double sum = 0;
 
     t = same_elements(t);
@@ -357,7 +359,10 @@ static double square_sum(struct context *c, struct tensor *t)
             sum += floats_figures(part, (size_t)count).square_sum;
         }
     } else {
-        sum = floats_figures(tensor_floats(c, t, scratch), (size_t)t->count).square_sum;
+        blocks_init(&b, c, t);
+        while (blocks_next(&b))
+            sum += floats_figures(tensor_floats(c, &b.part, b.scratch), (size_t)b.part.count)
+                       .square_sum;
     }
     arena_free(scratch);
     return sum;
@@ -425,6 +430,7 @@ static double row_sum(struct context *c, struct tensor *t, const int64_t *split,
 {
     int64_t outer = split[0], rows = split[1], inner = split[2];
     struct arena *scratch;
+    struct blocks b;
     struct tensor *other;
     double *sums, most = 0, largest = 0;
 
@@ -463,7 +469,9 @@ static double row_sum(struct context *c, struct tensor *t, const int64_t *split,
             add_to_rows(split, sums, part, at, count);
         }
     } else {
-        add_to_rows(split, sums, tensor_floats(c, t, scratch), 0, t->count);
+        blocks_init(&b, c, t);
+        while (blocks_next(&b))
+            add_to_rows(split, sums, tensor_floats(c, &b.part, b.scratch), b.first, b.part.count);
     }
     for (int64_t r = 0; r < rows; r++)
         most = fmax(most, sums[r]);
@@ -499,23 +507,24 @@ void tensor_range(struct context *c, struct tensor *t, double *least, double *gr
     int style = c->style;
 
     if (!t->ranged) {
-        struct arena *scratch = arena_child(&c->arena);
-
         t->least = INFINITY;
         t->greatest = -INFINITY;
         for (int s = 0; s < (t->varies ? c->styles : 1); s++) {
-            const float *numbers;
+            struct blocks b;
 
             c->style = t->varies ? s : style;
-            numbers = tensor_floats(c, t, scratch);
-            for (int64_t i = 0; i < t->count; i++) {
-                t->least = fmin(t->least, (double)numbers[i]);
-                t->greatest = fmax(t->greatest, (double)numbers[i]);
+            blocks_init(&b, c, t);
+            while (blocks_next(&b)) {
+                const float *numbers = tensor_floats(c, &b.part, b.scratch);
+
+                for (int64_t i = 0; i < b.part.count; i++) {
+                    t->least = fmin(t->least, (double)numbers[i]);
+                    t->greatest = fmax(t->greatest, (double)numbers[i]);
+                }
             }
         }
         c->style = style;
         t->ranged = true;
-        arena_free(scratch);
     }
     *least = t->least;
     *greatest = t->greatest;

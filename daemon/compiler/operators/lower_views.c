@@ -1,4 +1,5 @@
 /* Views: which element of an operand an element of the output is. */
+#include "daemon/compiler/gpu/layout.h"
 #include "daemon/compiler/gpu/tokens.h"
 #include "daemon/compiler/operators/concat.h"
 #include "daemon/compiler/operators/lower.h"
@@ -6,6 +7,7 @@
 #include "daemon/compiler/operators/resize.h"
 #include "daemon/compiler/operators/slice.h"
 #include "daemon/compiler/operators/transpose.h"
+#include <inttypes.h>
 #include <string.h>
 
 /* The kernel's axes that are merged into one number, row-major over dims. */
@@ -142,6 +144,25 @@ void view_tile(struct kernel *k, const struct node *n, int output, const struct 
         p->at[a] = index_mod(access->pool, at[a], s->dim[a]);
 }
 
+/* A table with an entry for each index of an axis. What has more than a texture cannot be looked up,
+ * and would be large long before that is found. */
+static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entries)
+{
+    const int64_t most = (int64_t)LARGEST_SIDE * LARGEST_SIDE;
+    struct place place = node_place(n);
+
+    if (entries <= most)
+        return NEW_ARRAY(k->arena, entries, int64_t);
+    if (n->layer_op)
+        place.op = n->layer_op;
+    diagnose(k->context, &place, TUKI0134, NULL,
+             "an axis of its result has %" PRId64 " elements, and a kernel finds what each of them "
+             "is in a table of at most %" PRId64,
+             entries, most);
+    context_escape(k->context, ESCAPE_REFUSED, "a table of %" PRId64 " entries is too large",
+                   entries);
+}
+
 void view_pad(struct kernel *k, const struct node *n, int output, const struct index *const *at,
               struct access *access)
 {
@@ -161,7 +182,7 @@ void view_pad(struct kernel *k, const struct node *n, int output, const struct i
             p->at[a] = index_clamp(access->pool, index_plus(access->pool, at[a], -pad.begin[a]), 0,
                                    s->dim[a] - 1);
         } else {
-            int64_t *numbers = NEW_ARRAY(k->arena, out->dim[a], int64_t);
+            int64_t *numbers = table_new(k, n, out->dim[a]);
 
             for (int64_t i = 0; i < out->dim[a]; i++)
                 numbers[i] = pad_index(pad.mode, pad.begin[a], pad.end[a], s->dim[a], i);
@@ -241,7 +262,7 @@ void view_resize(struct kernel *k, const struct node *n, int output, const struc
         p->at[a] = at[a];
         if (!r.axis[a].resized)
             continue;
-        numbers = NEW_ARRAY(k->arena, out->dim[a], int64_t);
+        numbers = table_new(k, n, out->dim[a]);
         for (int64_t i = 0; i < out->dim[a]; i++)
             numbers[i] = resize_nearest_index(&r, a, i);
         if (r.transform == RESIZE_CROP) {
