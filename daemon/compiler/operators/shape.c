@@ -386,10 +386,36 @@ static bool depth_evaluate(struct node *n, struct tensor *const *in, struct tens
     return true;
 }
 
-const struct operator_functions depth_to_space_functions = {
-    .role = ROLE_VIEW, .view = view_depth, .infer = depth_infer, .evaluate = depth_evaluate};
-const struct operator_functions space_to_depth_functions = {
-    .role = ROLE_VIEW, .view = view_depth, .infer = depth_infer, .evaluate = depth_evaluate};
+static bool depth_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    int64_t split[6], strides[MAX_AXES], permuted_strides[6];
+    struct shape narrow, wide;
+    int perm[6];
+
+    (void)output, (void)slot;
+    depth_split(n, &n->inputs[0]->shape, split, perm);
+    narrow = wide = shape_of(6, split);
+    move_strides(&narrow, strides);
+    for (int a = 0; a < 6; a++) {
+        wide.dim[a] = split[perm[a]];
+        permuted_strides[a] = strides[perm[a]];
+    }
+    trace_strides(&wide, permuted_strides, 0, at, from);
+    return true;
+}
+
+const struct operator_functions depth_to_space_functions = {.role = ROLE_VIEW,
+                                                            .view = view_depth,
+                                                            .infer = depth_infer,
+                                                            .evaluate = depth_evaluate,
+                                                            .trace = depth_trace,
+                                                            .parts = 1};
+const struct operator_functions space_to_depth_functions = {.role = ROLE_VIEW,
+                                                            .view = view_depth,
+                                                            .infer = depth_infer,
+                                                            .evaluate = depth_evaluate,
+                                                            .trace = depth_trace,
+                                                            .parts = 1};
 
 /* ---- Shape, Size ---- */
 

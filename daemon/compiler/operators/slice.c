@@ -248,8 +248,29 @@ static bool crop_evaluate(struct node *n, struct tensor *const *in, struct tenso
     return true;
 }
 
-const struct operator_functions center_crop_pad_functions = {
-    .role = ROLE_VIEW, .infer = crop_infer, .evaluate = crop_evaluate};
+static bool crop_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape, *o = &n->outputs[output]->shape;
+    int64_t strides[MAX_AXES], index[MAX_AXES];
+
+    move_strides(s, strides);
+    for (int64_t i = 0; i < at.count; i++) {
+        trace_index(o, at.at[i], index);
+        for (int a = 0; a < s->axes; a++) {
+            index[a] += crop_offset(s->dim[a], o->dim[a]);
+            if (index[a] < 0 || index[a] >= s->dim[a])
+                slot[i] = -1;
+            from[i] += index[a] * strides[a];
+        }
+    }
+    return true;
+}
+
+const struct operator_functions center_crop_pad_functions = {.role = ROLE_VIEW,
+                                                             .trace = crop_trace,
+                                                             .parts = 1,
+                                                             .infer = crop_infer,
+                                                             .evaluate = crop_evaluate};
 
 /* ---- Trilu ---- */
 
@@ -384,5 +405,29 @@ static bool reverse_evaluate(struct node *n, struct tensor *const *in, struct te
     return true;
 }
 
-const struct operator_functions reverse_sequence_functions = {
-    .role = ROLE_VIEW, .infer = reverse_infer, .evaluate = reverse_evaluate};
+static bool reverse_trace(struct node *n, int output, struct positions at, int *slot, int64_t *from)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    int batch = (int)node_int(n, "batch_axis", 1), time = 1 - batch, count = 0;
+    const int64_t *lengths = at.count ? node_constant_ints(n, 1, &count) : NULL;
+    int64_t strides[MAX_AXES], index[MAX_AXES];
+
+    (void)output, (void)slot;
+    if (at.count && count != s->dim[batch])
+        return false;
+    move_strides(s, strides);
+    for (int64_t i = 0; i < at.count; i++) {
+        trace_index(s, at.at[i], index);
+        int64_t length = clamp(lengths[index[batch]], 0, s->dim[time]);
+        from[i] = at.at[i];
+        if (index[time] < length)
+            from[i] += (length - 1 - 2 * index[time]) * strides[time];
+    }
+    return true;
+}
+
+const struct operator_functions reverse_sequence_functions = {.role = ROLE_VIEW,
+                                                              .trace = reverse_trace,
+                                                              .parts = 1,
+                                                              .infer = reverse_infer,
+                                                              .evaluate = reverse_evaluate};

@@ -156,6 +156,20 @@ static void test_parts(void **state)
             NODE(g, "Squeeze", "s", NODE(g, "Slice", "s", x, INTS(g, 0), INTS(g, 1)), INTS(g, 0)));
         INT(list[count - 1], "k", k / 5);
     }
+    list[count++] = NODE(g, "CenterCropPad", "c", x, INTS(g, 6, 3, 5));
+    for (int batch = 0; batch < 2; batch++) {
+        list[count++] =
+            NODE(g, "ReverseSequence", "r", x, batch ? INTS(g, 3, 0, 2, 1) : INTS(g, 4, 1, 3));
+        INT(list[count - 1], "batch_axis", batch);
+        INT(list[count - 1], "time_axis", 1 - batch);
+    }
+    for (int way = 0; way < 3; way++) {
+        some = NODE(g, "Reshape", "r", floats(g, "deep", SHAPE(48), numbers),
+                    way ? INTS(g, 1, 12, 2, 2) : INTS(g, 1, 3, 4, 4));
+        list[count++] = NODE(g, way ? "DepthToSpace" : "SpaceToDepth", "d", some);
+        INT(list[count - 1], "blocksize", 2);
+        node_set_string(list[count - 1]->producer, "mode", way == 2 ? "CRD" : "DCR");
+    }
     list[count++] = NODE(g, "ConstantOfShape", "c", INTS(g, 3, 5));
     list[count++] = NODE(g, "Range", "r", scalar(g, 3), scalar(g, -2), scalar(g, -0.75f));
     list[count++] = counted(g, 30);
