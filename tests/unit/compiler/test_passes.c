@@ -30,7 +30,7 @@ static struct tensor *noise(struct job *j, const struct value *v)
 static const float *result(struct job *j, int64_t *count)
 {
     struct graph *g = j->graph;
-    struct tensor *in[4] = {NULL}, *out[4] = {NULL};
+    struct tensor *in[8] = {NULL}, *out[8] = {NULL};
 
     for (int i = 0; i < g->input_count; i++)
         in[i] = noise(j, g->inputs[i]);
