@@ -153,8 +153,6 @@ static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entrie
 
     if (entries <= most)
         return NEW_ARRAY(k->arena, entries, int64_t);
-    if (n->layer_op)
-        place.op = n->layer_op;
     diagnose(k->context, &place, TUKI0134, NULL,
              "an axis of its result has %" PRId64 " elements, and a kernel finds what each of them "
              "is in a table of at most %" PRId64,
