@@ -144,6 +144,13 @@ void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
         out[j] = kernel_text(k, "%s.%c", name, (w->texture ? "rgba" : "xyzw")[j]);
 }
 
+const char *kernel_entry_component(struct kernel *k, struct weights *w, const struct index *row,
+                                   const struct index *column, const char *base,
+                                   const struct index *component)
+{
+    return kernel_pick(k, entry_fetch(k, w, row, column, base), component, !w->texture);
+}
+
 /* Elements that follow a rule need no table. */
 static bool read_pattern(struct kernel *k, const struct tensor *t, const struct lanes *e,
                          const char **out)

@@ -164,12 +164,25 @@ static bool reads_too_many(struct plan *p, const struct step *s, const struct re
     return buffers > MOST_READ_BUFFERS;
 }
 
-/* Of computing the root of s once for each cell of the tail instead of once for each of its own. */
-static double cost_again(struct kernel *k, const struct step *s, const struct region *r)
+static double cells_along(const struct value *v, int axis)
+{
+    const struct shape *s = &v->shape;
+    int64_t count = shape_count(s);
+
+    if (axis >= 0 && count)
+        count = count / s->dim[axis] * ((s->dim[axis] + 3) / 4);
+    return (double)(count ? count : 1);
+}
+
+/* Of computing elements of the root of s, so many at a time, once for each cell of the tail, which
+ * lies along axis, instead of four at a time for each of its own. */
+static double cost_again(struct kernel *k, const struct step *s, const struct region *r, int axis,
+                         int lanes)
 {
     const struct node *n = s->root;
     const struct value *first = n->outputs[s->root_output], *seen[MOST_READ_BUFFERS + 1];
-    double times = cells_of(r->tail) / cells_of(first) - 1, cost = 0, each = 1;
+    double times = cells_along(r->tail, axis) / cells_along(first, wanted_axis(n, -1));
+    double cost = 0, each = 1;
     bool weights = false;
 
     /* Operations on one element in one turn over its row. */
@@ -190,10 +203,10 @@ static double cost_again(struct kernel *k, const struct step *s, const struct re
             cells_of(v) * (double)reuse_of(n, i) *
             (COST_FETCH * (buffers ? buffers : 1) + COST_OPERATION * (4 * each + operations(k, v)));
     }
-    /* Four vectors of weights, and sixteen multiply-adds, for each cell that is fetched. */
-    if (weights)
-        cost *= 4;
-    return times > 0 ? cost * times : 0;
+    /* Four vectors of weights, and sixteen multiply-adds, for each cell that is fetched; or as many
+     * as elements are computed. */
+    cost *= times * (weights ? 0.8 * (1 + lanes) : 1) - (weights ? 4 : 1);
+    return fmax(cost, 0);
 }
 
 /* ---- joining ---- */
@@ -250,14 +263,16 @@ static int choose_axis(struct kernel *k, struct step *s, const struct region *r,
         cost = COST_FETCH * reading_cost(k, v);
         any = fmin(any, cost);
         e = sample_elements(k, v, axis);
-        e = lanes_along(k, e.at[0], v->shape.axes, axis, 4);
-        if (cost < best && region_lanes(k, s, &e, first, &lanes)) {
+        if (!region_lanes(k, s, &e, axis, first, &lanes))
+            continue;
+        cost += cost_again(k, s, r, axis, lanes.count);
+        if (cost < best) {
             best = cost;
             chosen = axis;
         }
     }
     spot->layout = was;
-    if (best + cost_again(k, s, r) > any + saved)
+    if (best > any + saved)
         return -1;
     return chosen;
 }

@@ -133,6 +133,10 @@ struct weights *kernel_weights(struct kernel *k, int64_t rows, int64_t columns, 
 /* Declares a local named base that holds entry (row, column) and gives its four components. */
 void kernel_entry(struct kernel *k, struct weights *w, const struct index *row,
                   const struct index *column, const char *base, const char **out);
+/* The same, but one component of it. */
+const char *kernel_entry_component(struct kernel *k, struct weights *w, const struct index *row,
+                                   const struct index *column, const char *base,
+                                   const struct index *component);
 /* number[i] for the index i in 0 … count - 1: as arithmetic where the numbers follow a rule, else
  * by a table. */
 const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,
@@ -163,10 +167,11 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step);
 /* Prefix of helper functions' names in bodies, replaced when the file is printed. */
 #define KERNEL_PREFIX "\x01"
 
-/* The elements of the root's output, four along its packed axis (-1: any), from which the elements
- * e of step->value are computed; false: they are not such four. */
-bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
-                  struct lanes *lanes);
+/* The elements of the root's output, four along its packed axis (-1: any) or, where the root
+ * scatters, up to four from anywhere along it, from which the elements e of step->value, which lie
+ * along its axis `along`, are computed; false: they are not such four. */
+bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int along,
+                  int axis, struct lanes *lanes);
 
 /* A kernel that is never printed, for choosing layouts: its index pool makes elements to ask
  * kernel_cost() about. To be freed by kernel_planning_free(). */

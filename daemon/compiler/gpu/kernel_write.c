@@ -68,7 +68,7 @@ static void kernel_cell(struct kernel *k, const struct layout *l, const struct s
         *group = index_clamp(k->pool, *group, 0, l->groups - 1);
         *group = kernel_bind(k, "band", *group);
         at[l->packed] = index_times(k->pool, *group, 4);
-        k->cell.count = 4;
+        k->cell.count = s->dim[l->packed] < 4 ? (int)s->dim[l->packed] : 4;
     }
     k->cell = lanes_along(k, at, s->axes, l->packed, k->cell.count);
 }
@@ -155,7 +155,8 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     if (step->root) {
         const struct operator_functions *f = step->root->op->functions;
 
-        if (!region_lanes(k, step, &k->cell, f->packed ? f->packed(step->root, -1) : -1, &k->out))
+        if (!region_lanes(k, step, &k->cell, l->packed, f->packed ? f->packed(step->root, -1) : -1,
+                          &k->out))
             BUG(k->context, "%s is made of elements that its step does not compute", v->name);
         f->lower(k, step->root);
         k->lowered = true;

@@ -123,8 +123,26 @@ static int differing_axis(const struct trace *t)
     return axes - 1;
 }
 
-bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int axis,
-                  struct lanes *lanes)
+/* The very elements that were found, where the root computes them wherever they lie on axis. */
+static bool found_scattered(const struct trace *t, int axis, struct lanes *lanes)
+{
+    const struct node *n = t->step->root;
+
+    if (axis < 0 || t->found_count > 4 || !n->op->functions->scatters ||
+        !n->op->functions->scatters(n))
+        return false;
+    *lanes = (struct lanes){.count = t->found_count};
+    for (int i = 0; i < t->found_count; i++) {
+        for (int a = 0; a < t->root->shape.axes; a++)
+            if (a != axis && t->found[i][a] != t->found[0][a])
+                return false;
+        memcpy(lanes->at[i], t->found[i], sizeof t->found[i]);
+    }
+    return true;
+}
+
+bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int along,
+                  int axis, struct lanes *lanes)
 {
     struct trace t = {.k = k, .step = step, .root = step->root->outputs[step->root_output]};
     const struct index *base[MAX_AXES] = {0};
@@ -133,9 +151,12 @@ bool region_lanes(struct kernel *k, const struct step *step, const struct lanes 
         return false;
     if (shape_equal(&t.root->shape, &step->value->shape) && found_among(&t, e) &&
         (axis < 0 || !t.moved)) {
-        *lanes = *e;
+        /* Four of them, also where fewer are written. */
+        *lanes = along < 0 ? *e : lanes_along(k, e->at[0], t.root->shape.axes, along, 4);
         return true;
     }
+    if (t.found_count < 4 && found_scattered(&t, axis, lanes))
+        return true;
     if (axis < 0)
         axis = differing_axis(&t);
     if (axis < 0)
@@ -143,5 +164,5 @@ bool region_lanes(struct kernel *k, const struct step *step, const struct lanes 
     memcpy(base, t.found[0], sizeof t.found[0]);
     base[axis] = index_times(k->pool, index_div(k->pool, base[axis], 4), 4);
     *lanes = lanes_along(k, base, t.root->shape.axes, axis, 4);
-    return found_among(&t, lanes);
+    return found_among(&t, lanes) || found_scattered(&t, axis, lanes);
 }

@@ -35,6 +35,7 @@ int packed_channels(const struct node *n, int input); /* axis 1 of the output an
 int64_t reuse_conv(const struct node *n, int input);
 int64_t reuse_conv_transpose(const struct node *n, int input);
 int64_t window_conv(const struct node *n);
+bool scatters_conv(const struct node *n);
 
 /* lower_matmul.c */
 void lower_matmul(struct kernel *k, const struct node *n);

@@ -164,9 +164,21 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         k, rows, 1 + (c.fours ? in_groups * 4 : c.in) * c.taps, fill_convolution,
         kernel_text(k, "%" PRId64 " of %s", c.group * c.out, shape_text(k->arena, &filter)));
     w->parts = !transposed && tensor_has_parts(n->inputs[1]->constant);
-    const struct index *row = index_div(p, at[1], 4);
-    kernel_entry(k, w, row, kernel_constant(k, 0), "bias", bias);
-    for (int j = 0; j < 4; j++) {
+    int lanes = y->dim[1] < k->out.count ? (int)y->dim[1] : k->out.count;
+    bool scattered = k->out.count < 4 || k->out.at[1][1] != index_plus(p, at[1], 1);
+    const struct index *row[4], *lane[4];
+    for (int j = 0; j < lanes; j++) {
+        row[j] = index_div(p, scattered ? k->out.at[j][1] : at[1], 4);
+        lane[j] = kernel_constant(k, j);
+        if (scattered) {
+            row[j] = kernel_bind(k, "row", index_clamp(p, row[j], 0, rows - 1));
+            lane[j] = kernel_bind(k, "lane", index_mod(p, k->out.at[j][1], 4));
+            bias[j] = kernel_entry_component(k, w, row[j], kernel_constant(k, 0), "bias", lane[j]);
+        }
+    }
+    if (!scattered)
+        kernel_entry(k, w, row[0], kernel_constant(k, 0), "bias", bias);
+    for (int j = 0; j < lanes || (j < 4 && !scattered); j++) {
         accumulator[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
         kernel_line(k, "float %s = %s;", accumulator[j], bias[j]);
     }
@@ -233,12 +245,10 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         const struct index *column =
             index_plus(p, index_times(p, index_add(p, index_times(p, band, c.taps), tap), 4), 1);
         column = kernel_bind(k, "k", column);
-        for (int j = 0; j < 4; j++)
-            if (j < y->dim[1])
-                kernel_entry(k, w, row, index_plus(p, column, j), "e", vectors[j]);
-        for (int j = 0; j < 4; j++)
-            if (j < y->dim[1])
-                multiply_add(k, accumulator[j], in, vectors[j]);
+        for (int j = 0; j < lanes; j++)
+            kernel_entry(k, w, row[j], index_add(p, column, lane[j]), "e", vectors[j]);
+        for (int j = 0; j < lanes; j++)
+            multiply_add(k, accumulator[j], in, vectors[j]);
     } else if (opened >= 0 && c.few) {
         const char *in[4], *vectors[4][4], *by[4];
 
@@ -249,8 +259,8 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
             in[i] = i < c.in ? kernel_local(k, "v", in[i]) : "0f";
         const struct index *column = kernel_bind(k, "k", index_plus(p, tap, 1));
         for (int i = 0; i < c.in; i++)
-            kernel_entry(k, w, row, index_plus(p, column, i * c.taps), "e", vectors[i]);
-        for (int j = 0; j < 4 && j < y->dim[1]; j++) {
+            kernel_entry(k, w, row[0], index_plus(p, column, i * c.taps), "e", vectors[i]);
+        for (int j = 0; j < lanes; j++) {
             for (int i = 0; i < c.in; i++)
                 by[i] = vectors[i][j];
             multiply_add(k, accumulator[j], in, by);
@@ -269,18 +279,26 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         kernel_read(k, x, &e, -1, in);
         for (int j = 0; j < 4; j++)
             in[j] = kernel_local(k, "v", in[j]);
-        kernel_entry(k, w, row, index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1),
-                     "e", vector);
-        for (int j = 0; j < 4; j++)
-            if (j < y->dim[1])
-                kernel_line(k, "%s += %s * %s;", accumulator[j], in[j], vector[j]);
+        kernel_entry(k, w, row[0],
+                     index_plus(p, index_add(p, index_times(p, band, c.taps), tap), 1), "e",
+                     vector);
+        for (int j = 0; j < lanes; j++)
+            kernel_line(k, "%s += %s * %s;", accumulator[j], in[j], vector[j]);
     }
     kernel_end_if(k, opened);
     for (int i = c.axes; i-- > 0;)
         kernel_end_loop(k, counts[i]);
     kernel_end_loop(k, in_groups);
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < k->out.count; j++)
         k->lane[j] = accumulator[j];
+}
+
+bool scatters_conv(const struct node *n)
+{
+    struct convolution c;
+
+    convolution_read(n, false, &c);
+    return c.fours && c.group == 1;
 }
 
 void lower_conv(struct kernel *k, const struct node *n)

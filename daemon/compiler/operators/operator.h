@@ -76,6 +76,9 @@ struct operator_functions {
     /* ROLE_STEP: which axis of the output lies in components, and which axis of each input the
      * kernel would like to fetch four at a time; -1: any. NULL: any for all. */
     int (*packed)(const struct node *n, int input /* -1: the output */);
+    /* ROLE_STEP: whether lower() also computes up to four elements from anywhere along the output's
+     * packed axis, instead of those of one cell (k->out). NULL: it does not. */
+    bool (*scatters)(const struct node *n);
     /* ROLE_STEP: how often the kernel fetches each cell of that input. NULL: once. */
     int64_t (*reuse)(const struct node *n, int input);
     /* ROLE_STEP: how many cells of one channel of input 0 it fetches one after another in its
