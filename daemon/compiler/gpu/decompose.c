@@ -80,6 +80,22 @@ static struct value *scaled(struct node *n, struct value *y, struct value *scale
     return y;
 }
 
+/* Operand `slot` of n, or NULL where it is left out or changes nothing. */
+static struct value *unless_all(const struct node *n, int slot, double neutral)
+{
+    struct value *v = node_input(n, slot);
+
+    return v && !constant_is_all(v, neutral) ? v : NULL;
+}
+
+/* The same, one number a channel. */
+static struct value *per_channel_unless_all(struct node *n, int slot, double neutral)
+{
+    struct value *v = unless_all(n, slot, neutral);
+
+    return v ? make_per_channel(n, v, n->inputs[0]->shape.axes, 1) : NULL;
+}
+
 static struct value *instance_norm(struct node *n)
 {
     struct value *x = n->inputs[0];
@@ -88,8 +104,7 @@ static struct value *instance_norm(struct node *n)
     return scaled(n,
                   normalised(n, x, axes - 2, make_axes(n->graph->context, 2, axes),
                              node_float(n, "epsilon", 1e-5f), false),
-                  make_per_channel(n, n->inputs[1], axes, 1),
-                  make_per_channel(n, n->inputs[2], axes, 1));
+                  per_channel_unless_all(n, 1, 1), per_channel_unless_all(n, 2, 0));
 }
 
 /* Also the statistics themselves, where they are wanted. */
@@ -103,7 +118,7 @@ static bool layer_norm(struct node *n, struct value **out)
                         make_axes(n->graph->context, axis, x->shape.axes),
                         node_float(n, "epsilon", 1e-5f), rms);
     mean = rms ? NULL : make_binary(n, "Add", make_component(n, s, 0), make_component(n, s, 1));
-    out[0] = scaled(n, normalised_by(n, x, s, rms), n->inputs[1], node_input(n, 2));
+    out[0] = scaled(n, normalised_by(n, x, s, rms), unless_all(n, 1, 1), unless_all(n, 2, 0));
     out[1] = mean;
     out[2] = make_component(n, s, 2);
     return true;
@@ -125,9 +140,8 @@ static struct value *group_norm(struct node *n)
     s.axes++;
     y = normalised(n, make_reshaped(n, x, &s), s.axes - 2, make_axes(n->graph->context, 2, s.axes),
                    node_float(n, "epsilon", 1e-5f), false);
-    return scaled(n, make_reshaped(n, y, &x->shape),
-                  make_per_channel(n, n->inputs[1], x->shape.axes, 1),
-                  make_per_channel(n, n->inputs[2], x->shape.axes, 1));
+    return scaled(n, make_reshaped(n, y, &x->shape), per_channel_unless_all(n, 1, 1),
+                  per_channel_unless_all(n, 2, 0));
 }
 
 static struct value *mean_variance_norm(struct node *n)

@@ -3,7 +3,7 @@
  *
  *     e = Exp(x - m), y = e / ReduceSum(e)          (or e times the reciprocal)
  *     y = (x - m) - Log(ReduceSum(Exp(x - m)))      (or x - ReduceLogSumExp(x))
- *     y = Log(Softmax(x))
+ *     y = Log(Softmax(x)), y = Exp(LogSoftmax(x))
  *
  * m is the greatest element or any other number for each line, or is left out: it cancels. As one
  * operator the maximum and the sum are one step, in 32 bits, and no exponential overflows.
@@ -37,12 +37,24 @@ static struct value *exponent(struct parts *p, struct value *v, struct value *su
     return e && part_reduced(p, sum, "ReduceSum", axes, NULL) == v ? e->inputs[0] : NULL;
 }
 
+/* What v is the Softmax or LogSoftmax of, along one axis. */
+static struct value *normalised(struct parts *p, struct value *v, const char *op, unsigned *axes)
+{
+    struct node *n = part(p, v, op);
+    int axis = n ? shape_axis(&n->inputs[0]->shape, node_int(n, "axis", -1)) : -1;
+
+    *axes = axis < 0 || node_int(n, "flatten", 0) ? 0 : 1u << axis;
+    return n ? n->inputs[0] : NULL;
+}
+
 static struct value *match_softmax(struct parts *p, struct node *n, unsigned *axes)
 {
     struct node *inverse;
     struct value *t = NULL;
     double one;
 
+    if (!strcmp(n->op_type, "Exp"))
+        return normalised(p, n->inputs[0], "LogSoftmax", axes);
     if (!strcmp(n->op_type, "Div"))
         return exponent(p, n->inputs[0], n->inputs[1], axes);
     for (int side = 0; !t && side < 2 && !strcmp(n->op_type, "Mul"); side++) {
@@ -61,12 +73,8 @@ static struct value *match_log_softmax(struct parts *p, struct node *n, unsigned
     struct value *sum, *t;
     struct node *inner;
 
-    if (!strcmp(n->op_type, "Log") && (inner = part(p, n->inputs[0], "Softmax"))) {
-        int axis = shape_axis(&inner->inputs[0]->shape, node_int(inner, "axis", -1));
-
-        *axes = axis < 0 || node_int(inner, "flatten", 0) ? 0 : 1u << axis;
-        return inner->inputs[0];
-    }
+    if (!strcmp(n->op_type, "Log"))
+        return normalised(p, n->inputs[0], "Softmax", axes);
     if (strcmp(n->op_type, "Sub"))
         return NULL;
     t = n->inputs[0];

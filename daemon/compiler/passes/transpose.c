@@ -2,8 +2,8 @@
  * Transposes that undo each other, as models with channels last have them around every convolution.
  *
  * Two in a row become one, or none. What lies between two that undo each other (elementwise
- * operators, Concat, Pad) is computed on what stands before the first, which moves behind it until
- * they meet:
+ * operators, Concat, Softmax, Pad) is computed on what stands before the first, which moves behind
+ * it until they meet:
  *
  *     Transpose(Add(Transpose(x), c)) -> Add(x, c transposed)
  *
@@ -149,6 +149,18 @@ static bool is_elementwise(const struct node *n)
            n->output_count == 1 && n->outputs[0];
 }
 
+/* Works along one axis, which its attribute names; -1 where it does not say. */
+static bool is_along_axis(const struct node *n)
+{
+    return is(n, "Concat") ||
+           ((is(n, "Softmax") || is(n, "LogSoftmax")) && !node_int(n, "flatten", 0));
+}
+
+static bool is_passable(const struct node *n)
+{
+    return (is_elementwise(n) || is_along_axis(n) || is(n, "Pad")) && n->outputs[0];
+}
+
 /* Constant pads for all axes. */
 static const int64_t *all_pads(const struct node *n, int axes)
 {
@@ -214,8 +226,8 @@ static void pass_behind(struct node *n, const struct permutation *p)
     for (int i = 0; i < n->attribute_count; i++)
         APPEND(&g->context->arena, made->attributes, made->attribute_count, made->attribute_room) =
             n->attributes[i];
-    if (is(n, "Concat")) {
-        int axis = shape_axis(&n->outputs[0]->shape, node_int(n, "axis", 0));
+    if (is_along_axis(n)) {
+        int axis = shape_axis(&n->outputs[0]->shape, node_int(n, "axis", -1));
 
         node_set_int(made, "axis", p->order[axis]);
     }
@@ -250,10 +262,9 @@ static struct node **wanted_transposes(struct graph *g)
 
     for (int i = g->node_count - 1; i >= 0; i--) {
         struct node *n = g->nodes[i];
-        bool passes = is_elementwise(n) || is(n, "Concat") || is(n, "Pad");
         struct node *next = is(n, "Transpose") && shape_known(&n->inputs[0]->shape) ? n
-                            : passes && n->outputs[0] ? wanted[n->outputs[0]->id]
-                                                      : NULL;
+                            : is_passable(n) ? wanted[n->outputs[0]->id]
+                                             : NULL;
 
         for (int k = 0; next && k < n->input_count; k++)
             if (n->inputs[k])
@@ -267,7 +278,7 @@ static bool move_behind(struct node *n, struct node *const *wanted, int value_co
     struct node *first = NULL, *last;
     struct permutation p, q;
 
-    if (n->removed || !(is_elementwise(n) || is(n, "Concat") || is(n, "Pad")) || !n->outputs[0])
+    if (n->removed || !is_passable(n))
         return false;
     for (int i = 0; !first && i < n->input_count; i++)
         first = transposed(n->inputs[i]);

@@ -795,16 +795,18 @@ static void test_softmax_logarithms(void **state)
 {
     WITH_JOB(j);
     struct graph *g = j->graph;
-    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *y[2];
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 8)), *y[3];
 
     (void)state;
     y[0] = NODE(g, "Log", "y", NODE(g, "Softmax", "softmax", x));
+    y[2] = NODE(g, "Exp", "e", NODE(g, "LogSoftmax", "logarithms", x));
     y[1] = NODE(g, "Sub", "z", x, NODE(g, "ReduceLogSumExp", "sum", x, INTS(g, -1)));
-    outputs(g, 2, y);
-    keeps_result(j, "softmax", 2);
+    outputs(g, 3, y);
+    keeps_result(j, "softmax", 3);
     run(j, "dead");
-    assert_int_equal(g->node_count, 2);
+    assert_int_equal(g->node_count, 3);
     assert_int_equal(count_op(g, "LogSoftmax"), 2);
+    assert_int_equal(count_op(g, "Softmax"), 1);
     END_JOB(j);
 }
 
@@ -896,9 +898,10 @@ static void test_transpose_between(void **state)
     parts[0] = y, parts[1] = last;
     y = NODE(g, "Concat", "joined", parts[0], parts[1]);
     node_set_int(y->producer, "axis", -1);
+    y = NODE(g, "Softmax", "softmax", y);
     y = NODE(g, "Pad", "padded", y, INTS(g, 0, 1, 2, 0, 0, 3, -1, 1), FLOATS(g, SCALAR, 9));
     output(g, NODE(g, "Neg", "n", turned(g, "b", y, 4, to_first)));
-    settles(j, 8);
+    settles(j, 9);
     assert_int_equal(count_op(g, "Transpose"), 0);
     END_JOB(j);
 }
@@ -943,6 +946,53 @@ static void test_transpose_refused(void **state)
     END_JOB(j);
 }
 
+/* ---- groupnorm ---- */
+
+/* x [2, 6, 4, 5] as groups of channels, normalised, and back. */
+static struct value *in_groups(struct graph *g, struct value *x, int groups, float scale,
+                               const int64_t *back)
+{
+    float scales[6], shifts[6] = {0};
+    struct shape s = {.axes = 1, .dim = {groups}};
+    struct value *y = NODE(g, "Reshape", "lines", x, INTS(g, 0, groups, -1));
+
+    for (int i = 0; i < groups; i++)
+        scales[i] = scale;
+    y = NODE(g, "InstanceNormalization", "norm", y, graph_constant_floats(g, "s", &s, scales),
+             graph_constant_floats(g, "b", &s, shifts));
+    return NODE(g, "Reshape", "back", y, graph_constant_ints(g, "shape", 4, back));
+}
+
+static void recognises_groups(int groups, float scale, const int64_t *back, const char *becomes)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 6, 4, 5));
+
+    output(g, in_groups(g, x, groups, scale, back));
+    keeps_result(j, "groupnorm", becomes ? 1 : 0);
+    run(j, "dead");
+    assert_int_equal(g->node_count, becomes ? 1 : 3);
+    assert_string_equal(g->nodes[becomes ? 0 : 1]->op->name,
+                        becomes ? becomes : "InstanceNormalization");
+    END_JOB(j);
+}
+
+static void test_groupnorm(void **state)
+{
+    static const int64_t same[] = {2, 6, 4, 5}, other[] = {2, 6, 5, 4};
+
+    (void)state;
+    recognises_groups(1, 1, same, "GroupNormalization");
+    recognises_groups(3, 1, same, "GroupNormalization");
+    recognises_groups(6, 1, same, "InstanceNormalization");
+    recognises_groups(6, 2, same, "InstanceNormalization");
+    /* A scale a group, groups that part channels, another shape afterwards. */
+    recognises_groups(3, 2, same, NULL);
+    recognises_groups(4, 1, same, NULL);
+    recognises_groups(3, 1, other, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -970,6 +1020,7 @@ int main(void)
         cmocka_unit_test(test_layernorm_forms),
         cmocka_unit_test(test_layernorm_images),
         cmocka_unit_test(test_layernorm_alike),
+        cmocka_unit_test(test_groupnorm),
         cmocka_unit_test(test_transpose_pairs),
         cmocka_unit_test(test_transpose_between),
         cmocka_unit_test(test_transpose_parameter),
