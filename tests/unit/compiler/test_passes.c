@@ -993,6 +993,84 @@ static void test_groupnorm(void **state)
     recognises_groups(3, 1, other, NULL);
 }
 
+/* ---- reshape ---- */
+
+static void test_reshape(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3, 4, 5)), *y;
+
+    (void)state;
+    y = NODE(g, "Reshape", "line", x, INTS(g, -1));
+    y = NODE(g, "Unsqueeze", "row", y, INTS(g, 0));
+    y = NODE(g, "Squeeze", "line again", y, INTS(g, 0));
+    output(g, NODE(g, "Reshape", "last", y, INTS(g, 1, 12, 5)));
+    keeps_result(j, "reshape", 3);
+    run(j, "dead");
+    assert_int_equal(g->node_count, 1);
+    END_JOB(j);
+}
+
+/* Beside what is no change of shape, over a merged batch, and where they say how an edge lies. */
+static void test_reshape_refused(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3, 4)),
+                 *z = input(g, "z", TYPE_FLOAT32, SHAPE(2, 3, 4)), *y[3];
+
+    (void)state;
+    y[0] =
+        NODE(g, "Reshape", "a", NODE(g, "Relu", "r", NODE(g, "Flatten", "f", x)), INTS(g, 2, 3, 4));
+    y[1] = NODE(g, "Reshape", "b", NODE(g, "Reshape", "line", x, INTS(g, -1)), INTS(g, 2, 4, 3));
+    y[2] = NODE(g, "Relu", "c",
+                NODE(g, "Squeeze", "s", NODE(g, "Unsqueeze", "u", z, INTS(g, 1)), INTS(g, 1)));
+    outputs(g, 3, y);
+    keeps_result(j, "reshape", 0);
+    END_JOB(j);
+}
+
+/* ---- depth ---- */
+
+/* x [2, 12, 3, 4] as six axes, transposed, and back to [2, c, h, w]. */
+static void moves_depth(const int64_t *six, const int64_t *perm, const int64_t *after,
+                        const char *mode)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 12, 3, 4)), *y;
+
+    y = NODE(g, "Reshape", "six", x, graph_constant_ints(g, "six axes", 6, six));
+    y = turned(g, "turned", y, 6, perm);
+    output(g, NODE(g, "Reshape", "four", y, graph_constant_ints(g, "four axes", 4, after)));
+    keeps_result(j, "depth", mode ? 1 : 0);
+    run(j, "dead");
+    assert_int_equal(g->node_count, mode ? 1 : 3);
+    if (mode) {
+        assert_string_equal(g->nodes[0]->op->name, "DepthToSpace");
+        assert_string_equal(node_string(g->nodes[0], "mode", ""), mode);
+        assert_int_equal(node_int(g->nodes[0], "blocksize", 0), 2);
+    }
+    END_JOB(j);
+}
+
+static void test_depth(void **state)
+{
+    static const int64_t block_first[] = {2, 2, 2, 3, 3, 4}, block_last[] = {2, 3, 2, 2, 3, 4},
+                         oblong[] = {2, 3, 4, 1, 3, 4}, dcr[] = {0, 3, 4, 1, 5, 2},
+                         crd[] = {0, 1, 4, 2, 5, 3}, turned_block[] = {0, 1, 4, 3, 5, 2},
+                         after[] = {2, 3, 6, 8}, other[] = {2, 3, 8, 6}, flat[] = {2, 3, 12, 4};
+
+    (void)state;
+    moves_depth(block_first, dcr, after, "DCR");
+    moves_depth(block_last, crd, after, "CRD");
+    /* Axes of a block that change places, another shape afterwards, a block that is no square. */
+    moves_depth(block_last, turned_block, after, NULL);
+    moves_depth(block_last, crd, other, NULL);
+    moves_depth(oblong, crd, flat, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1021,6 +1099,9 @@ int main(void)
         cmocka_unit_test(test_layernorm_images),
         cmocka_unit_test(test_layernorm_alike),
         cmocka_unit_test(test_groupnorm),
+        cmocka_unit_test(test_reshape),
+        cmocka_unit_test(test_reshape_refused),
+        cmocka_unit_test(test_depth),
         cmocka_unit_test(test_transpose_pairs),
         cmocka_unit_test(test_transpose_between),
         cmocka_unit_test(test_transpose_parameter),
