@@ -689,8 +689,8 @@ static bool dropout_evaluate(struct node *n, struct tensor *const *in, struct te
     return true;
 }
 
+/* No view: the pass identity takes it away, but in training. */
 const struct operator_functions dropout_functions = {.role = ROLE_VIEW,
-                                                     .view = view_reshape,
                                                      .upgrade = dropout_upgrade,
                                                      .infer = dropout_infer,
                                                      .evaluate = dropout_evaluate};
