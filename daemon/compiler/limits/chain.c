@@ -3,6 +3,9 @@
 #include "daemon/compiler/operators/operator.h"
 #include <math.h>
 
+/* Of a longer chain nothing is said from there on: each operator in it may be asked about. */
+enum { MOST_FOLLOWED = 256 };
+
 bool chain_operator(const struct node *n, int *slot)
 {
     int computed = -1;
@@ -104,9 +107,11 @@ struct range chain_apply(const struct chains *c, const struct node *n, int slot,
 struct range chain_result(const struct chains *c, const struct value *v, struct range r)
 {
     struct node *next;
-    int slot;
+    int slot, left = MOST_FOLLOWED;
 
     while ((next = chain_next(v))) {
+        if (!left--)
+            return range_unbounded();
         context_poll(c->graph->context);
         chain_operator(next, &slot);
         r = chain_apply(c, next, slot, r);

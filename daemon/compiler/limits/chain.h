@@ -27,7 +27,7 @@ struct node *chain_next(const struct value *v);
 struct range chain_range(const struct chains *c, const struct value *v);
 /* Output 0 of n, were input slot within r. */
 struct range chain_apply(const struct chains *c, const struct node *n, int slot, struct range r);
-/* The result of v's chain, were v within r. */
+/* The result of v's chain, were v within r; unbounded where that is very far. */
 struct range chain_result(const struct chains *c, const struct value *v, struct range r);
 
 #endif
