@@ -266,7 +266,7 @@ static void checks_versions(void **state)
     model = message();
     put_text(&model, 2, "somebody");
     refused(model, TUKI0101, "it has no ir_version");
-    refused(message(), TUKI0101, "it has no ir_version");
+    refused(message(), TUKI0101, "the file is empty");
     model = message();
     put_int(&model, 1, 8);
     put(&model, 7, g);
