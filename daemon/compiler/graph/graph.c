@@ -261,7 +261,10 @@ const int64_t *node_constant_ints(const struct node *n, int i, int *count)
     if (!v || !v->constant || v->constant->count > INT32_MAX || !type_bits(v->type))
         return NULL;
     *count = (int)v->constant->count;
-    return tensor_integers(c, v->constant, &c->arena);
+    /* A view is asked for each element, and asks for its numbers each time. */
+    if (!v->constant->integers || v->constant->varies)
+        v->constant->integers = tensor_integers(c, v->constant, &c->arena);
+    return v->constant->integers;
 }
 
 const float *node_constant_floats(const struct node *n, int i, int *count)
@@ -273,7 +276,9 @@ const float *node_constant_floats(const struct node *n, int i, int *count)
     if (!v || !v->constant || v->constant->count > INT32_MAX || !type_bits(v->type))
         return NULL;
     *count = (int)v->constant->count;
-    return tensor_floats(c, v->constant, &c->arena);
+    if (!v->constant->floats || v->constant->varies)
+        v->constant->floats = tensor_floats(c, v->constant, &c->arena);
+    return v->constant->floats;
 }
 
 bool node_varies(const struct node *n)

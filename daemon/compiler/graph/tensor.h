@@ -56,6 +56,9 @@ struct tensor {
     const struct tensor_styles
         *styles; /* a constant that differs between styles: the three above are not set */
     bool varies; /* it, or something that it is made from, differs between styles */
+    const int64_t *integers; /* all elements, once node_constant_ints() has been asked */
+    const float *floats;     /* likewise, node_constant_floats() */
+    const int64_t *offsets; /* the sum of the integers before each, once split_offset() was asked */
     bool hashed;
     struct hash hash; /* of the content, once hashed */
     bool payload_hashed;

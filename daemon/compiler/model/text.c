@@ -286,16 +286,33 @@ struct model_text *model_text_new(struct context *c, const struct graph *g)
     return t;
 }
 
+/* Whether a line stands before those of kind and index: inputs, layers, outputs, each by index. */
+static bool stands_before(const struct text_line *l, enum place_kind kind, int index)
+{
+    if (l->kind != kind)
+        return l->kind == PLACE_INPUT || kind == PLACE_OUTPUT;
+    return l->index < index;
+}
+
 struct text_range model_text_range(const struct model_text *t, const struct place *place)
 {
     const struct text_line *found = NULL;
     const char *end = strchr(t->text, '\n');
+    int first = 0;
 
-    for (int i = 0; i < t->line_count && place->kind != PLACE_MODEL; i++) {
+    for (int last = t->line_count; first < last;) {
+        int middle = first + (last - first) / 2;
+
+        if (stands_before(&t->lines[middle], place->kind, place->index))
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    for (int i = first; i < t->line_count && place->kind != PLACE_MODEL; i++) {
         const struct text_line *l = &t->lines[i];
 
         if (l->kind != place->kind || l->index != place->index)
-            continue;
+            break;
         if (!found)
             found = l;
         if (place->kind != PLACE_LAYER || (place->layer && !strcmp(l->name, place->layer) &&

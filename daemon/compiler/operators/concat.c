@@ -164,11 +164,17 @@ int64_t split_offset(const struct node *n, int part)
 {
     int count, axis = split_axis(n);
     const int64_t *sizes = node_constant_ints(n, 1, &count);
-    int64_t offset = 0;
     if (sizes) {
-        for (int i = 0; i < part; i++)
-            offset += sizes[i];
-        return offset;
+        struct tensor *t = n->inputs[1]->constant;
+
+        if (!t->offsets || t->varies) {
+            int64_t *offsets = NEW_ARRAY(&n->graph->context->arena, count + 1, int64_t);
+
+            for (int i = 0; i < count; i++)
+                offsets[i + 1] = offsets[i] + sizes[i];
+            t->offsets = offsets;
+        }
+        return t->offsets[part < count ? part : count];
     }
     int64_t parts = node_int(n, "num_outputs", n->output_count);
     int64_t length = n->inputs[0]->shape.dim[axis];
