@@ -109,6 +109,14 @@ $(BUILD)/tests/opengl_cases: $(call object,$(wildcard tests/opengl/*.c)) $(LIBRA
 $(BUILD)/tests/differential/engines: $(BUILD)/tests/differential/engines.o $(LIBRARIES)
 	@$(CC) $(CFLAGS) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
 
+# How the compiler's work grows, counted block by block: in a build of its own. What counts is not counted itself, and
+# stands in the place of some of the C library.
+COUNTED = memcpy memmove memset memcmp strlen malloc calloc realloc free
+COUNT   = $(BUILD)/count/tests/growth/work
+$(BUILD)/tests/growth/work.o: override SANITIZE =
+$(BUILD)/tests/growth/work: $(BUILD)/tests/growth/work.o $(LIBCOMPILER)
+	@$(CC) $(CFLAGS) $(COUNTED:%=-Wl,--wrap=%) -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
+
 # ---- what people call ----
 # Packages first, then a make of its own: what pkg-config says is read when a makefile is.
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -116,9 +124,13 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 check:
 	@tools/packages.sh build test
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
+	@$(MAKE) --no-print-directory -s -j$(JOBS) count
 	@python3 tests/check.py $(BUILD)
 
 tests: $(TESTS) $(BUILD)/tests/opengl_cases $(BUILD)/tests/differential/engines
+
+count:
+	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/count OPT="-O1" WARN=-w SANITIZE="-fsanitize-coverage=trace-pc" $(COUNT)
 
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
@@ -182,6 +194,6 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all tests check asan tsan fuzz can-fuzz fuzzers demo bench docs install format clean
+.PHONY: all tests count check asan tsan fuzz can-fuzz fuzzers demo bench docs install format clean
 .SECONDARY:
 .DELETE_ON_ERROR:
