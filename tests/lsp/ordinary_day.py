@@ -31,7 +31,6 @@ import onnxwrite as ox
 
 WAIT = 20.0
 INSIDE = "ONNXGPU_ORDINARY_DAY"  # set where we are in a namespace of our own: "1", or "0" where there is none
-SANITIZED = any(name.endswith("SAN_OPTIONS") for name in os.environ)
 CLASS = '[OnnxGpu("%s")] public partial class %s { }\n'
 
 PLAYS = []
@@ -228,6 +227,11 @@ def powerless():
     return "setpriv --bounding-set=-dac_override,-dac_read_search" if os.getuid() == 0 and shutil.which("setpriv") else ""
 
 
+def sanitized(program):
+    with open(program, "rb") as f:
+        return bool(re.search(rb"lib(a|t|ub)san\.so", f.read()))
+
+
 def readable(path):
     try:
         return bool(os.lstat(path).st_mode & 0o400)
@@ -382,8 +386,8 @@ def a_folder_behind_a_link_is_exchanged(day):
 
 @ordinary
 def permissions_go_and_come(day):
-    if not powerless():
-        raise Skip("no setpriv") if os.getuid() == 0 else Skip("")
+    if os.getuid() == 0 and not powerless():
+        raise Skip("no setpriv")
     day.pair("locked/a")
     day.pair("locked/deep/b", "bad")
     day.rest()
@@ -659,7 +663,7 @@ def all_is_removed_and_recreated(day):
 
 @ordinary
 def memory_is_flat(day):
-    if SANITIZED:
+    if sanitized(day.daemon_program):
         raise Skip("a sanitizer keeps memory")
     day.pair("flat/a", "asset")
     day.rest()
