@@ -99,9 +99,11 @@ static void runs_init(struct runs *r, struct context *c, const struct tensor *x,
     int64_t stride[2][WALK_AXES] = {{0}}, next = 1;
 
     memset(r, 0, sizeof *r);
-    for (int a = x->shape.axes - 1; a >= 0; a--) {
-        stride[1][a] = mask >> a & 1;
-        if (!(mask >> a & 1)) {
+    for (int a = x->shape.axes; a-- > 0;) {
+        bool reduced = (mask & 1u << a) != 0;
+
+        stride[1][a] = reduced;
+        if (!reduced) {
             stride[0][a] = next;
             next *= x->count ? x->shape.dim[a] : 0;
         }
