@@ -144,8 +144,8 @@ void view_tile(struct kernel *k, const struct node *n, int output, const struct 
         p->at[a] = index_mod(access->pool, at[a], s->dim[a]);
 }
 
-/* A table with an entry for each index of an axis. What has more than a texture cannot be looked up,
- * and would be large long before that is found. */
+/* A table with an entry for each index of an axis. What has more than a texture cannot be looked
+ * up, and would be large long before that is found. */
 static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entries)
 {
     const int64_t most = (int64_t)LARGEST_SIDE * LARGEST_SIDE;

@@ -9,8 +9,9 @@
 
 typedef void range_function(const struct node *n, const struct range *in, struct range *out);
 
-/* The definition at an end of an interval. Of an infinite one, where inf / inf and the like would say
- * nothing, by what it is far out and farther: what is still becoming larger there has no bound. */
+/* The definition at an end of an interval. Of an infinite one, where inf / inf and the like would
+ * say nothing, by what it is far out and farther: what is still becoming larger there has no bound.
+ */
 static double end_at(const struct node *n, double x)
 {
     static const double far = 1e150, farther = 1e300;

@@ -857,7 +857,8 @@ static void keeps_to_limits(void **state)
         {{"Det", "", "x[1,11,11]"}, "(at most 10 rows: the matrices"},
         {{"DFT", "", "x[1,2897,1]; -; i[] 1"},
          "(a length above 2048 needs factors, none of them a prime above 2048)"},
-        {{"RNN", "hidden_size=1", "s[1025,1,1]; c[1,1,1]; c[1,1,1]"}, "(at most 1024 steps, each of which"},
+        {{"RNN", "hidden_size=1", "s[1025,1,1]; c[1,1,1]; c[1,1,1]"},
+         "(at most 1024 steps, each of which"},
     };
 
     (void)state;
