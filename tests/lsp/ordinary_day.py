@@ -517,7 +517,8 @@ def a_branch_is_switched_with_200_models(day):
         day.write("branch/m%03d.onnx" % i, MODELS["good"])
         if i % 4 == 0:
             day.write("branch/s%03d.cs" % i, CLASS % ("m%03d.onnx" % i, "S%03d" % i))
-    day.write("branch/.gitignore", "*.Model.cs\n*.asset\n*.meta\n")
+    # git fails where a file that it is about to add is renamed meanwhile: temporary names are not for it either.
+    day.write("branch/.gitignore", "*.Model.cs\n*.asset\n*.meta\n.*.cs.*-*\n.*.asset.*-*\n.*.meta.*-*\n")
     git("init", "-b", "main")
     git("add", "-A")
     git("commit", "-m", "one")
@@ -1052,6 +1053,9 @@ def enter_namespace():
 def main(arguments):
     daemon, onnxgpu = (os.path.abspath(a) for a in arguments[:2])
     wanted = arguments[2:]
+    # What a shell starts in the background ignores some of them, and so would the daemon.
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     enter_namespace()
     base = os.path.realpath(tempfile.mkdtemp(prefix="onnxgpu-day-"))
     passed = failed = skipped = 0
