@@ -286,8 +286,7 @@ static bool join_region(struct plan *p, struct kernel *k, struct step *s, struct
     if (!region_close(r) || reads_too_many(p, s, r) || (r->views && !s->root))
         return false;
     if (r->views)
-        saved = r->tail->output_count ? cost_stored(k, r->tail)
-                                      : fmin(cost_stored(k, r->tail), cost_computed(k, r->tail));
+        saved = cost_alone(k, r->tail);
     set_inside(r, s, was);
     if (r->views) {
         packed = choose_axis(k, s, r, saved);

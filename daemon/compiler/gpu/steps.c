@@ -16,6 +16,7 @@
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/zeros.h"
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- which nodes matter ---- */
@@ -234,21 +235,33 @@ static double cost_each(struct kernel *k, struct value *v)
     return COST_OPERATION * operations(k, v) + COST_FETCH * fetches_computed(k, v);
 }
 
-double cost_stored(struct kernel *k, struct value *v)
+/* In a step of its own. */
+static double cost_stored(const struct value *v, double each)
 {
-    return COST_DRAW + cells_of(v) * (cost_each(k, v) + COST_FETCH);
+    return COST_DRAW + cells_of(v) * (each + COST_FETCH);
 }
 
-double cost_computed(struct kernel *k, struct value *v)
+/* What its readers spend on computing it above fetching it from there. */
+static double cost_computed(const struct value *v, double reads, double each)
 {
-    double reads = readings(k, v);
+    return reads > 1 ? cells_of(v) * reads * (each - COST_FETCH) : 0;
+}
 
-    return reads > 1 ? cells_of(v) * reads * (cost_each(k, v) - COST_FETCH) : 0;
+double cost_alone(struct kernel *k, struct value *v)
+{
+    double each = cost_each(k, v), stored = cost_stored(v, each);
+
+    return v->output_count ? stored : fmin(stored, cost_computed(v, readings(k, v), each));
 }
 
 static bool is_cheaper_stored(struct kernel *k, struct value *v)
 {
-    return cost_stored(k, v) < cost_computed(k, v);
+    double reads = readings(k, v), each;
+
+    if (reads <= 1)
+        return false;
+    each = cost_each(k, v);
+    return cost_stored(v, each) < cost_computed(v, reads, each);
 }
 
 /* Of a view that would be stored: what it views, where storing that serves the view's readers as

@@ -36,10 +36,9 @@ struct step *step_new(struct plan *p, struct node *root, int output, struct valu
 void store_value(struct plan *p, struct value *v);
 /* True where v is computed by its readers: a candidate for a texture of its own. */
 bool is_computed_by_readers(const struct value *v);
-/* What v costs in a step of its own, and what its readers spend on computing it above fetching it
- * from there. */
-double cost_stored(struct kernel *k, struct value *v);
-double cost_computed(struct kernel *k, struct value *v);
+/* What v costs where no step before it computes it: a step of its own, or what its readers spend on
+ * computing it, whichever is less. */
+double cost_alone(struct kernel *k, struct value *v);
 /* Textures that computing v from where it is read would fetch from, added to seen. */
 int count_buffers(struct plan *p, struct value *v, const struct value **seen, int count);
 
