@@ -24,11 +24,6 @@ struct walk {
     struct trace *traces; /* by value id */
 };
 
-static bool is(const struct node *n, const char *op)
-{
-    return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
-}
-
 /* ---- what passes them on ---- */
 
 static bool is_view(const struct node *n)
@@ -53,7 +48,9 @@ static bool keeps_zero(const struct chains *c, const struct node *n, int slot)
 {
     struct arena *scratch = arena_child(&c->graph->context->arena);
     struct range *in = NEW_ARRAY(scratch, n->input_count + 1, struct range), out;
-    bool additive = is(n, "Add") || is(n, "Sub") || is(n, "Sum") || is(n, "Mean"), keeps = true;
+    bool additive =
+             node_is(n, "Add") || node_is(n, "Sub") || node_is(n, "Sum") || node_is(n, "Mean"),
+         keeps = true;
 
     for (int i = 0; i < n->input_count; i++) {
         const struct value *v = n->inputs[i];
@@ -87,7 +84,7 @@ static bool moves_only(const struct node *n)
                                       "Squeeze", "Transpose", "Unsqueeze"};
 
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is(n, ops[i]))
+        if (node_is(n, ops[i]))
             return true;
     return false;
 }
@@ -152,7 +149,7 @@ static void report_zero(struct context *c, const struct node *n, const char *wor
     struct place place = node_place(n);
     const char *layer = layer_name(&c->arena, t->zero);
 
-    if (is(t->zero, "Clip"))
+    if (node_is(t->zero, "Clip"))
         diagnose(c, &place, TUKI0139, NULL,
                  "it %s what becomes of the lower limit %.6g of %s, which 16 bits hold as %s",
                  words, t->number, layer, t->large ? "65504" : "0");
@@ -175,7 +172,8 @@ static bool judge_reader(const struct walk *w, const struct node *n)
         const struct trace *t =
             v && !v->constant && zeros_minded(n, i, &words) ? &w->traces[v->id] : NULL;
 
-        if (t && t->clip && (is(n, "Div") ? !t->expanded : t->moved && !is(n, "ReduceLogSum"))) {
+        if (t && t->clip &&
+            (node_is(n, "Div") ? !t->expanded : t->moved && !node_is(n, "ReduceLogSum"))) {
             report_clip(c, n, words, t);
             return true;
         }
@@ -196,7 +194,7 @@ static void judge_end(const struct walk *w, const struct node *n)
 
     if (!chain_operator(n, &slot) || chain_next(n->outputs[0]) || !zeros_minded(n, slot, NULL))
         return;
-    if ((is(n, "Log") || is(n, "Reciprocal")) && w->traces[n->inputs[slot]->id].clip)
+    if ((node_is(n, "Log") || node_is(n, "Reciprocal")) && w->traces[n->inputs[slot]->id].clip)
         return;
     judge_chain(w->chains, n->outputs[0], &t);
     if (t.zero) {
@@ -224,9 +222,9 @@ static void follow(const struct walk *w, const struct node *n)
         const struct value *in = n->inputs[i];
         const struct trace *t = in && !in->constant ? &w->traces[in->id] : NULL;
 
-        if (t && t->clip && i == 0 && (moves_only(n) || is(n, "Expand")))
+        if (t && t->clip && i == 0 && (moves_only(n) || node_is(n, "Expand")))
             out = (struct trace){
-                .clip = t->clip, .moved = true, .expanded = t->expanded || is(n, "Expand")};
+                .clip = t->clip, .moved = true, .expanded = t->expanded || node_is(n, "Expand")};
         else if (t && t->clip && !chain_next(in) && !is_view(n) && carries(c, n, i))
             out = (struct trace){.zero = t->clip, .number = zeros_limit(t->clip)};
         else if (t && t->zero && (t->large ? is_view(n) : carries(c, n, i)))

@@ -10,25 +10,20 @@
 
 enum { MOST_VIEWS = 16 };
 
-static bool is(const struct node *n, const char *op)
-{
-    return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
-}
-
 /* Keeps the elements in their order, so that rows stay rows. */
 static bool only_reshapes(const struct node *n)
 {
     static const char *const ops[] = {"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"};
 
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (is(n, ops[i]))
+        if (node_is(n, ops[i]))
             return true;
     return false;
 }
 
 static bool is_sum(const struct node *n)
 {
-    return is(n, "Add") || is(n, "Sum");
+    return node_is(n, "Add") || node_is(n, "Sum");
 }
 
 /* The constant in slot takes the place of scores, or comes on top of them. */
@@ -38,7 +33,8 @@ static bool may_mask(const struct node *n, int slot)
 
     if (!v || !v->constant || !type_is_float(v->type) || !v->constant->count)
         return false;
-    return is(n, "Where") ? slot > 0 && n->inputs[0]->constant : is_sum(n) || is(n, "Sub");
+    return node_is(n, "Where") ? slot > 0 && n->inputs[0]->constant
+                               : is_sum(n) || node_is(n, "Sub");
 }
 
 struct mask {
@@ -122,7 +118,7 @@ static bool gets_to_softmax(const struct value *v, int views, int sums, const st
     for (int i = 0; i < v->reader_count; i++) {
         const struct node *n = v->readers[i];
 
-        if (is(n, "Softmax")) {
+        if (node_is(n, "Softmax")) {
             found = true;
             if (m)
                 judge_rows(m, n, hidden);
@@ -141,7 +137,7 @@ static bool gets_to_softmax(const struct value *v, int views, int sums, const st
 /* A Where stands right before it; what is added may come in two parts, one of them computed. */
 static int sums_behind(const struct node *n)
 {
-    return is(n, "Where") ? 0 : 1;
+    return node_is(n, "Where") ? 0 : 1;
 }
 
 bool is_softmax_mask(const struct node *n, int slot)
@@ -157,7 +153,7 @@ static const unsigned char *hidden_by(const struct node *n, int slot, struct are
     const struct shape *s = &n->outputs[0]->shape;
     const struct value *v = n->inputs[slot];
     const float *numbers = tensor_floats(c, v->constant, scratch);
-    bool where = is(n, "Where"), negative = slot && is(n, "Sub");
+    bool where = node_is(n, "Where"), negative = slot && node_is(n, "Sub");
     const unsigned char *condition = where ? tensor_data(c, n->inputs[0]->constant, scratch) : NULL;
     const struct shape *shapes[] = {&v->shape, where ? &n->inputs[0]->shape : &v->shape};
     unsigned char *hidden = NEW_ARRAY(scratch, shape_count(s), unsigned char);
@@ -185,7 +181,7 @@ static void judge(const struct node *n, int slot)
     if (!is_softmax_mask(n, slot))
         return;
     tensor_range(c, n->inputs[slot]->constant, &least, &greatest);
-    if ((slot && is(n, "Sub") ? -greatest : least) > -LARGEST_HALF)
+    if ((slot && node_is(n, "Sub") ? -greatest : least) > -LARGEST_HALF)
         return;
     m.scratch = arena_child(&c->arena);
     gets_to_softmax(n->outputs[0], MOST_VIEWS, sums_behind(n), &m, hidden_by(n, slot, m.scratch));
@@ -233,7 +229,7 @@ void report_masks(struct graph *g)
         context_poll(g->context);
         if (n->removed || !n->op || !n->output_count || !n->outputs[0] || n->outputs[0]->constant)
             continue;
-        if (is(n, "Attention"))
+        if (node_is(n, "Attention"))
             judge_attention(n);
         for (int k = 0; k < n->input_count; k++)
             if (may_mask(n, k))

@@ -9,11 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool is(const struct node *n, const char *op)
-{
-    return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
-}
-
 /* The node that made v, whether it still stands or has become a recipe. */
 static const struct node *maker(const struct value *v)
 {
@@ -29,14 +24,14 @@ static const struct node *source_of(const struct value *v, int *axis)
 
     for (int a = 0; a < axes; a++)
         from[a] = a;
-    for (; n && !is(n, "DequantizeLinear"); n = maker(n->inputs[0])) {
+    for (; n && !node_is(n, "DequantizeLinear"); n = maker(n->inputs[0])) {
         int count;
-        const int64_t *perm = is(n, "Transpose") ? node_ints(n, "perm", &count) : NULL;
+        const int64_t *perm = node_is(n, "Transpose") ? node_ints(n, "perm", &count) : NULL;
 
         for (int a = 0; a < axes; a++)
-            if (is(n, "Transpose"))
+            if (node_is(n, "Transpose"))
                 from[a] = from[a] < 0 ? -1 : perm ? (int)perm[from[a]] : axes - 1 - from[a];
-            else if (!is(n, "Identity"))
+            else if (!node_is(n, "Identity"))
                 from[a] = -1;
     }
     *axis = -1;
@@ -49,9 +44,9 @@ static const struct node *source_of(const struct value *v, int *axis)
 /* Axes of the weights of n along which its outputs lie, and what it sums over. */
 static bool weight_axes(const struct node *n, int slot, int *output, int *input)
 {
-    bool conv = is(n, "Conv"), gemm = is(n, "Gemm");
+    bool conv = node_is(n, "Conv"), gemm = node_is(n, "Gemm");
 
-    if (slot != 1 || !(conv || gemm || (is(n, "MatMul") && n->inputs[1]->shape.axes == 2)))
+    if (slot != 1 || !(conv || gemm || (node_is(n, "MatMul") && n->inputs[1]->shape.axes == 2)))
         return false;
     *output = conv || (gemm && node_int(n, "transB", 0)) ? 0 : 1;
     *input = 1 - *output;
@@ -70,7 +65,7 @@ static const char *reason(const struct node *n, int slot, const struct node *sou
     *advice = "";
     if (!weight_axes(n, slot, &output, &input))
         return "only Conv, MatMul and Gemm read weights of fewer bits, as their second input";
-    if (is(n, "Conv") && node_int(n, "group", 1) != 1)
+    if (node_is(n, "Conv") && node_int(n, "group", 1) != 1)
         return "the convolution has groups";
     *advice = "Quantise with one scale an output channel, or in blocks along the input";
     if (!quantization_read(source, &source->inputs[0]->shape, &source->inputs[1]->shape, &q, &why))

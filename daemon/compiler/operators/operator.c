@@ -38,6 +38,11 @@ const struct operator* operator_get(struct context *c, const char *name)
     return newest;
 }
 
+bool node_is(const struct node *n, const char *op)
+{
+    return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
+}
+
 const struct operator* operator_rows(void)
 {
     return rows;

@@ -114,6 +114,9 @@ const struct operator* operator_get(struct context *c, const char *name);
 /* All rows in the table's order, ended by a row without a name. */
 const struct operator* operator_rows(void);
 
+/* Whether n, which may be NULL, is that operator of the standard domain. */
+bool node_is(const struct node *n, const char *op);
+
 /* One attribute of an operator of the standard domain (attributes.def). */
 struct operator_attribute {
     const char *op, *name;

@@ -40,11 +40,6 @@ static const char *const carriers[] = {
 #undef CARRIER
 };
 
-static bool is(const struct node *n, const char *op)
-{
-    return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
-}
-
 bool is_tiny(double x)
 {
     return x != 0 && fabs(x) < SMALLEST_HALF;
@@ -69,7 +64,7 @@ double zeros_limit(const struct node *n)
     int style = c->style;
     double limit = 0;
 
-    if (!is(n, "Clip") || !node_input(n, 1) || !n->inputs[1]->constant)
+    if (!node_is(n, "Clip") || !node_input(n, 1) || !n->inputs[1]->constant)
         return 0;
     if (!n->inputs[1]->constant->varies)
         return limit_now(n);
@@ -96,7 +91,7 @@ static double tiny_number(struct context *c, const struct value *v, int sign)
 double zeros_guard(const struct node *n)
 {
     for (size_t g = 0; g < sizeof guards / sizeof *guards; g++)
-        for (int i = 0; is(n, guards[g].op) && i < n->input_count; i++) {
+        for (int i = 0; node_is(n, guards[g].op) && i < n->input_count; i++) {
             double number = is_known(n->inputs[i])
                                 ? tiny_number(n->graph->context, n->inputs[i], guards[g].sign)
                                 : 0;
@@ -115,11 +110,11 @@ static bool is_negative_power(const struct node *n)
 bool zeros_minded(const struct node *n, int slot, const char **words)
 {
     for (size_t i = 0; i < sizeof dividers / sizeof *dividers; i++) {
-        if (!is(n, dividers[i].op) || dividers[i].slot != slot)
+        if (!node_is(n, dividers[i].op) || dividers[i].slot != slot)
             continue;
         if (words)
             *words = dividers[i].words;
-        return !is(n, "Pow") || is_negative_power(n);
+        return !node_is(n, "Pow") || is_negative_power(n);
     }
     return false;
 }
@@ -127,7 +122,7 @@ bool zeros_minded(const struct node *n, int slot, const char **words)
 bool zeros_carried(const struct node *n)
 {
     for (size_t i = 0; i < sizeof carriers / sizeof *carriers; i++)
-        if (is(n, carriers[i]))
+        if (node_is(n, carriers[i]))
             return true;
     return false;
 }
