@@ -34,11 +34,6 @@ struct norm {
     struct value *scale, *bias; /* that are part of the form; NULL: none */
 };
 
-static bool is(const struct node *n, const char *op)
-{
-    return n && !n->removed && !*n->domain && !strcmp(n->op_type, op);
-}
-
 /* Whether that times a sum over the axes of x is a mean. */
 static bool is_share(double factor, const struct shape *x, unsigned axes)
 {
@@ -192,7 +187,7 @@ static bool match_reciprocal(struct norm *m, struct value *v)
 /* The same, or times a scale. */
 static bool match_inverse(struct norm *m, struct value *v)
 {
-    struct node *n = is(v->producer, "Mul") && !v->constant ? v->producer : NULL;
+    struct node *n = part_is(v->producer, "Mul") && !v->constant ? v->producer : NULL;
 
     if (match_reciprocal(m, v))
         return true;
@@ -230,11 +225,11 @@ static bool is_product(struct parts *p, struct value *v, const struct value *a,
 /* n is x * i + (bias - mean * i), or x * i - mean * i. */
 static bool match_spread(struct norm *m, struct node *n)
 {
-    bool difference = is(n, "Sub");
+    bool difference = part_is(n, "Sub");
 
     for (int k = 0; k < (difference ? 2 : 4); k++) {
         struct value *scaled = n->inputs[k >> 1], *rest = n->inputs[1 - (k >> 1)], *inverse;
-        struct node *product = is(scaled->producer, "Mul") ? scaled->producer : NULL, *r;
+        struct node *product = part_is(scaled->producer, "Mul") ? scaled->producer : NULL, *r;
 
         if (!product || scaled->constant || !match_inverse(m, inverse = product->inputs[k & 1]) ||
             !m->mean || product->inputs[1 - (k & 1)] != m->x || !part(&m->parts, scaled, "Mul"))
@@ -257,11 +252,11 @@ static bool match_spread(struct norm *m, struct node *n)
 static bool match(struct node *n, struct norm *m)
 {
     memset(m, 0, sizeof *m);
-    if (is(n, "Div"))
+    if (part_is(n, "Div"))
         return match_root(m, n->inputs[1]) && is_numerator(m, n->inputs[0]);
-    if (is(n, "Mul"))
+    if (part_is(n, "Mul"))
         return match_product(m, n);
-    return (is(n, "Add") || is(n, "Sub")) && match_spread(m, n);
+    return (part_is(n, "Add") || part_is(n, "Sub")) && match_spread(m, n);
 }
 
 /* Where in *order the axes stand that are normalised: all others first, each group in its order.
@@ -325,7 +320,7 @@ static struct value *parameter(const struct value *v, const char *op, int axis,
     struct value *other;
 
     *reader = n;
-    if (!is(n, op) || n->inputs[0] == n->inputs[1])
+    if (!part_is(n, op) || n->inputs[0] == n->inputs[1])
         return NULL;
     other = n->inputs[n->inputs[0] == v];
     return is_parameter(other, &v->shape, axis) ? other : NULL;

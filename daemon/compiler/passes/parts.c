@@ -5,11 +5,16 @@
 /* Views and factors between a reduction and who wants its dims kept. */
 enum { MOST_BEHIND = 3 };
 
+bool part_is(const struct node *n, const char *op)
+{
+    return n && !n->removed && !*n->domain && !strcmp(n->op_type, op);
+}
+
 struct node *part(struct parts *p, const struct value *v, const char *op)
 {
     struct node *n = v && !v->constant ? v->producer : NULL;
 
-    if (!n || n->removed || *n->domain || strcmp(n->op_type, op))
+    if (!part_is(n, op))
         return NULL;
     for (int i = 0; i < p->count; i++)
         if (p->nodes[i] == n)

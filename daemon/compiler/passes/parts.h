@@ -17,6 +17,8 @@ struct parts {
     bool overflow; /* more were found than there is room for: nothing may be rewritten */
 };
 
+/* Whether n, which may be NULL, is that standard operator and was not removed. */
+bool part_is(const struct node *n, const char *op);
 /* The node of that standard operator that makes v, which is no constant; NULL: another does. */
 struct node *part(struct parts *p, const struct value *v, const char *op);
 /* Whether nobody else reads what they make: no value of theirs is a graph output or has a reader

@@ -22,11 +22,6 @@ struct permutation {
     int64_t order[MAX_AXES];
 };
 
-static bool is(const struct node *n, const char *op)
-{
-    return n && !n->removed && !*n->domain && !strcmp(n->op_type, op);
-}
-
 static struct permutation permutation_of(const struct node *n)
 {
     struct permutation p = {.count = n->inputs[0]->shape.axes};
@@ -41,7 +36,7 @@ static struct permutation permutation_of(const struct node *n)
 /* The Transpose that makes v, of a value that is no constant and whose shape is known. */
 static struct node *transposed(const struct value *v)
 {
-    struct node *n = v && !v->constant && is(v->producer, "Transpose") ? v->producer : NULL;
+    struct node *n = v && !v->constant && part_is(v->producer, "Transpose") ? v->producer : NULL;
 
     return n && shape_known(&n->inputs[0]->shape) ? n : NULL;
 }
@@ -125,7 +120,7 @@ static bool is_line_edge(const struct value *v)
 
 static bool join_two(struct node *n)
 {
-    struct node *first = is(n, "Transpose") ? transposed(n->inputs[0]) : NULL;
+    struct node *first = part_is(n, "Transpose") ? transposed(n->inputs[0]) : NULL;
     struct permutation p, q;
 
     if (!first || n->outputs[0]->constant)
@@ -152,13 +147,13 @@ static bool is_elementwise(const struct node *n)
 /* Works along one axis, which its attribute names; -1 where it does not say. */
 static bool is_along_axis(const struct node *n)
 {
-    return is(n, "Concat") ||
-           ((is(n, "Softmax") || is(n, "LogSoftmax")) && !node_int(n, "flatten", 0));
+    return part_is(n, "Concat") ||
+           ((part_is(n, "Softmax") || part_is(n, "LogSoftmax")) && !node_int(n, "flatten", 0));
 }
 
 static bool is_passable(const struct node *n)
 {
-    return (is_elementwise(n) || is_along_axis(n) || is(n, "Pad")) && n->outputs[0];
+    return (is_elementwise(n) || is_along_axis(n) || part_is(n, "Pad")) && n->outputs[0];
 }
 
 /* Constant pads for all axes. */
@@ -173,18 +168,18 @@ static const int64_t *all_pads(const struct node *n, int axes)
 /* Whether a Transpose of operand 0 can stand behind n as well. */
 static bool may_pass(const struct node *n, const struct permutation *p)
 {
-    int moved = is(n, "Pad") ? 1 : n->input_count, from = 0;
+    int moved = part_is(n, "Pad") ? 1 : n->input_count, from = 0;
 
     if (n->outputs[0]->constant || n->outputs[0]->shape.axes != p->count)
         return false;
-    if (is(n, "Pad") && !all_pads(n, p->count))
+    if (part_is(n, "Pad") && !all_pads(n, p->count))
         return false;
     for (int i = 0; i < moved; i++) {
         const struct value *v = n->inputs[i];
         const struct node *t = transposed(v);
         struct permutation q;
 
-        if (!v || (v->constant && (v->shape.axes <= p->count && !is(n, "Concat"))))
+        if (!v || (v->constant && (v->shape.axes <= p->count && !part_is(n, "Concat"))))
             continue;
         if (!t)
             return false;
@@ -202,14 +197,14 @@ static struct value *operand_before(struct node *n, int slot, const struct permu
     int64_t pads[2 * MAX_AXES];
     const int64_t *given;
 
-    if (is(n, "Pad") && slot == 1) {
+    if (part_is(n, "Pad") && slot == 1) {
         given = all_pads(n, p->count);
         for (int i = 0; i < p->count; i++)
             for (int end = 0; end < 2; end++)
                 pads[end * p->count + p->order[i]] = given[end * p->count + i];
         return graph_constant_ints(n->graph, "", 2 * p->count, pads);
     }
-    if (!v || (is(n, "Pad") && slot))
+    if (!v || (part_is(n, "Pad") && slot))
         return v;
     return v->constant ? constant_before(n, v, p) : transposed(v)->inputs[0];
 }
@@ -242,7 +237,8 @@ static bool is_parameter(const struct node *n)
     const struct node *t = transposed(n->inputs[0]);
     const struct value *x;
 
-    if (n->input_count != 2 || !(is(n, "Add") || is(n, "Sub") || is(n, "Mul") || is(n, "Div")))
+    if (n->input_count != 2 ||
+        !(part_is(n, "Add") || part_is(n, "Sub") || part_is(n, "Mul") || part_is(n, "Div")))
         return false;
     if (!t)
         t = transposed(n->inputs[1]);
@@ -250,7 +246,7 @@ static bool is_parameter(const struct node *n)
         return false;
     x = t->inputs[0];
     for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (is(x->producer, targets[i]) && x->reader_count == 1 && !x->output_count)
+        if (part_is(x->producer, targets[i]) && x->reader_count == 1 && !x->output_count)
             return true;
     return false;
 }
@@ -262,7 +258,7 @@ static struct node **wanted_transposes(struct graph *g)
 
     for (int i = g->node_count - 1; i >= 0; i--) {
         struct node *n = g->nodes[i];
-        struct node *next = is(n, "Transpose") && shape_known(&n->inputs[0]->shape) ? n
+        struct node *next = part_is(n, "Transpose") && shape_known(&n->inputs[0]->shape) ? n
                             : is_passable(n) ? wanted[n->outputs[0]->id]
                                              : NULL;
 

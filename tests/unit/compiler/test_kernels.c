@@ -882,6 +882,7 @@ static void leaves_no_operator_out(void **state)
     for (const struct operator* op = operator_rows(); op->name; op++)
         if (strcmp(op->domain, OPERATOR_INTERNAL) != 0 &&
             is_covered(op->name) + is_listed(op->name, folded_operators) +
+                    is_listed(op->name, control_operators) +
                     is_listed(op->name, quantised_operators) !=
                 1)
             fail_msg("%s has no row of kernels, or one and is listed as an operator without",
