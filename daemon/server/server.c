@@ -249,6 +249,7 @@ static void close_parts(struct server *server)
 {
     struct process *process = process_of(server);
 
+    server->leaving = true; // a signal that comes now finds nothing left to do
     if (server->workspace)
         server->workspace->leaving = true;
     if (server->jobs)
@@ -298,11 +299,13 @@ int server_run(const struct server_options *options)
     process->turn_began_us = ran_us();
     uv_prepare_start(&process->turn, turn_over);
     uv_unref((uv_handle_t *)&process->turn);
+    // Before the socket is there: who sees it may end the daemon at once, and it is to take the
+    // socket along.
+    listen_for_signals(process);
     rc = open_parts(server);
     if (rc == 0)
         rc = open_ways_in(server);
     if (rc == 0) {
-        listen_for_signals(process);
         for (size_t i = 0; i < options->watch_count; i++)
             workspace_add_root(server->workspace, options->watch[i]);
         look_idle(server);

@@ -901,14 +901,17 @@ def signals_come(day):
         if left:
             raise play.Mismatch("after signal %d these were left: %s" % (number, left))
         mine.errors.close()
-        base = tempfile.mkdtemp(dir=day.base)
-        place = os.path.join(base, "socket")
-        listening = subprocess.Popen([day.daemon_program, "--listen", place, "--no-cache", "--watch", mine.folder],
-                                     stderr=subprocess.DEVNULL)
-        wait_for_socket(place)
-        listening.send_signal(number)
-        if listening.wait(30) != 0 or os.path.exists(place):
-            raise play.Mismatch("after signal %d: status %d, socket %s" % (number, listening.returncode, os.path.exists(place)))
+        for turn in range(6):
+            place = os.path.join(tempfile.mkdtemp(dir=day.base), "socket")
+            listening = subprocess.Popen([day.daemon_program, "--listen", place, "--no-cache", "--watch", mine.folder],
+                                         stderr=subprocess.DEVNULL)
+            if turn % 2:  # as soon as it can be connected to, and as soon as anything of it can be seen
+                wait_for_socket(place)
+            while not os.path.exists(place) and listening.poll() is None:
+                pass
+            listening.send_signal(number)
+            if listening.wait(30) != 0 or os.path.exists(place):
+                raise play.Mismatch("after signal %d: status %d, socket %s" % (number, listening.returncode, os.path.exists(place)))
 
 
 def wait_for_socket(place):
