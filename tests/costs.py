@@ -5,6 +5,8 @@ Fetches and multiply-adds of each kernel of the project's models and of some ran
 the generated file, line by line and expression by expression, and must be what `onnxgpu explain` says of it; so must the
 bytes of the buffers that LoadFilter() makes, and the number of steps.
 
+Neither may show an operator that only passes make: people know those of their model.
+
 A fetch is `buffer[x, y]`. A multiply-add is a product of floats that is added to or subtracted from something. A loop
 counts its body as often as it runs, an `if` the more expensive of its branches.
 """
@@ -200,6 +202,14 @@ def kernels(text):
     return found
 
 
+def internal_names():
+    with open(os.path.join(ROOT, "daemon", "compiler", "operators", "operators.def"), encoding="utf-8") as f:
+        return re.findall(r"^OPERATOR\((\w+), OPERATOR_INTERNAL", f.read(), re.M)
+
+
+INTERNAL = re.compile(r"\b(%s)\b" % "|".join(internal_names()))
+
+
 def check(onnxgpu, here):
     """None, or what differs."""
     run = [onnxgpu, "--no-cache"]
@@ -210,6 +220,11 @@ def check(onnxgpu, here):
     with open(os.path.join(here, "out", "M.Model.Model.cs"), encoding="utf-8") as f:
         text = f.read()
     counted, all_of_it = kernels(text), [0, 0]
+    shown = [line for line in text.split("\n") if "//" in line and "Component k of a cell" not in line] + [word for layer in cost["layers"] for word in
+                                                                   [layer["name"], layer["op"]] + layer["fused"]]
+    internal = [line.strip() for line in shown if INTERNAL.search(line)]
+    if internal:
+        return "shows an internal operator: " + internal[0]
     if len(counted) != len(cost["layers"]):
         return "%d kernels, %d layers" % (len(counted), len(cost["layers"]))
     items = cost["steps"] // len(cost["layers"])

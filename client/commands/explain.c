@@ -32,6 +32,8 @@ static bool print_json(const struct compile_cost *cost)
             json_append_string(fused, l->fused[k]);
         json_set_string(layer, "name", l->name);
         json_set_string(layer, "op", l->op);
+        if (*l->part)
+            json_set_string(layer, "part", l->part);
         json_set(layer, "fused", fused);
         json_set_string(layer, "kernel", l->kernel);
         json_set_int(layer, "steps", l->steps);
@@ -62,6 +64,8 @@ static void print_text(const struct compile_cost *cost)
         snprintf(cells, sizeof cells, "%" PRId64 "x%" PRId64, l->width, l->height);
         printf("%-20s %14" PRId64 " %14" PRId64 " %13s  %-14s %s %s", l->kernel, l->fetches,
                l->macs, cells, l->layout, l->op, l->name);
+        if (*l->part)
+            printf(" (%s)", l->part);
         for (int k = 0; k < l->fused_count; k++)
             printf(" + %s", l->fused[k]);
         if (l->steps != 1)

@@ -531,7 +531,7 @@ static const char *layout_text(struct arena *a, const struct layout *l)
 
 static const char *node_label(struct arena *a, const struct node *n)
 {
-    return *n->name ? n->name : arena_printf(a, "%s #%d", n->op_type, n->position);
+    return *n->name ? n->name : arena_printf(a, "%s #%d", node_op(n), n->position);
 }
 
 const struct compile_cost *compile_explain(struct compile *job)
@@ -573,9 +573,10 @@ const struct compile_cost *compile_explain(struct compile *job)
         l->fetches = (int64_t)each.fetches * l->width * l->height;
         l->macs = (int64_t)each.macs * l->width * l->height;
         l->name = s->fused_count ? node_label(a, s->fused[0]) : s->value->name;
-        l->op = s->fused_count ? s->fused[0]->op_type : "Copy";
+        l->op = s->fused_count ? node_op(s->fused[0]) : "Copy";
+        l->part = s->fused_count ? node_part(s->fused[0]) : "";
         for (int k = 1; k < s->fused_count; k++)
-            fused[l->fused_count++] = s->fused[k]->op_type;
+            fused[l->fused_count++] = node_op_text(a, s->fused[k]);
         l->fused = fused;
         cost->steps += l->steps * p->graph->items;
         cost->fetches += l->fetches * p->graph->items;

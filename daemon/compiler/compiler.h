@@ -115,6 +115,7 @@ bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void 
 /* One entry a kernel, for `explain`. */
 struct compile_layer {
     const char *name, *op, *kernel;
+    const char *part; /* of that layer, where it has several steps ("statistics"), or "" */
     const char *const *fused;
     int fused_count;
     int64_t steps, fetches, macs, width, height;

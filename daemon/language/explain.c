@@ -8,6 +8,8 @@ static struct json *layer_json(const struct compile_layer *layer)
         json_append_string(fused, layer->fused[i]);
     json_set_string(entry, "name", layer->name);
     json_set_string(entry, "op", layer->op);
+    if (*layer->part)
+        json_set_string(entry, "part", layer->part);
     json_set(entry, "fused", fused);
     json_set_string(entry, "kernel", layer->kernel);
     json_set_int(entry, "steps", layer->steps);

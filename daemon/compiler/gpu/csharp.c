@@ -148,7 +148,7 @@ static const char *layer_name(struct printer *f, const struct step *s)
     if (!n)
         return comment_text(f, s->value->name);
     return *n->name ? comment_text(f, n->name)
-                    : arena_printf(f->arena, "%s #%d", n->op_type, n->position);
+                    : arena_printf(f->arena, "%s #%d", node_op(n), n->position);
 }
 
 /* ---- weights ---- */
@@ -443,11 +443,13 @@ static void print_kernel(struct printer *f, const struct step *s)
         strbuf_printf(&text, "copy of %s, %s", comment_text(f, s->value->name),
                       shape_text(f->arena, &s->value->shape));
     } else {
-        strbuf_printf(&text, "%s %s", n->op_type, *n->name ? comment_text(f, n->name) : "");
-        if (!*n->name)
-            strbuf_truncate(&text, text.length - 1);
+        strbuf_add(&text, node_op(n));
+        if (*n->name)
+            strbuf_printf(&text, " %s", comment_text(f, n->name));
+        if (*node_part(n))
+            strbuf_printf(&text, " (%s)", node_part(n));
         for (int i = 1; i < s->fused_count; i++)
-            strbuf_printf(&text, " + %s", s->fused[i]->op_type);
+            strbuf_printf(&text, " + %s", node_op_text(f->arena, s->fused[i]));
         const struct value *in = NULL;
         for (int i = 0; i < n->input_count && !in; i++)
             if (n->inputs[i] && !n->inputs[i]->constant)

@@ -79,8 +79,8 @@ static const char *writer_text(struct arena *a, const struct value *v)
 
     if (!n)
         return "";
-    return *n->name ? arena_printf(a, ", which %s %s writes,", n->op_type, n->name)
-                    : arena_printf(a, ", which %s #%d writes,", n->op_type, n->position);
+    return *n->name ? arena_printf(a, ", which %s %s writes,", node_op(n), n->name)
+                    : arena_printf(a, ", which %s #%d writes,", node_op(n), n->position);
 }
 
 static void too_large(struct plan *p, const struct place *place, const struct value *v,

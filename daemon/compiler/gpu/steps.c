@@ -41,9 +41,9 @@ static bool node_supported(struct node *n)
     if (f && ((f->role == ROLE_ELEMENTWISE && is_expressed(n)) ||
               (f->role == ROLE_VIEW && f->view) || (f->role == ROLE_STEP && f->lower)))
         return true;
-    diagnose(n->graph->context, &place, TUKI0110, operator_refusal(n->op_type)->advice,
-             "this form of %s cannot be computed when the model runs%s", n->op_type,
-             n->op ? limits_text(&n->graph->context->arena, n->op) : "");
+    diagnose(n->graph->context, &place, TUKI0110, operator_refusal(node_op(n))->advice,
+             "this form of %s cannot be computed when the model runs%s", node_op(n),
+             n->op && !*node_part(n) ? limits_text(&n->graph->context->arena, n->op) : "");
     return false;
 }
 

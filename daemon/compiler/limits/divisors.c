@@ -129,8 +129,8 @@ static void judge_chain(const struct chains *c, const struct value *v, struct tr
 
 static const char *layer_name(struct arena *a, const struct node *n)
 {
-    return *n->name ? arena_printf(a, "%s %s", n->op_type, n->name)
-                    : arena_printf(a, "%s #%d", n->op_type, n->position);
+    return *n->name ? arena_printf(a, "%s %s", node_op(n), n->name)
+                    : arena_printf(a, "%s #%d", node_op(n), n->position);
 }
 
 static void report_clip(struct context *c, const struct node *n, const char *words,

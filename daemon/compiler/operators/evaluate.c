@@ -97,9 +97,9 @@ static void refuse_too_large(struct node *n, const struct node *reader)
     const char *by = "";
 
     if (reader && *reader->name)
-        by = arena_printf(&c->arena, " by %s %s", reader->op_type, reader->name);
+        by = arena_printf(&c->arena, " by %s %s", node_op(reader), reader->name);
     else if (reader)
-        by = arena_printf(&c->arena, " by %s #%d", reader->op_type, reader->position);
+        by = arena_printf(&c->arena, " by %s #%d", node_op(reader), reader->position);
     for (int i = 0; i < n->output_count; i++) {
         const struct value *v = n->outputs[i];
 

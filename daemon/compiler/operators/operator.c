@@ -43,6 +43,28 @@ bool node_is(const struct node *n, const char *op)
     return n && n->op && !*n->op->domain && !strcmp(n->op->name, op);
 }
 
+static bool is_internal(const struct node *n)
+{
+    return n->op && !strcmp(n->op->domain, OPERATOR_INTERNAL);
+}
+
+const char *node_op(const struct node *n)
+{
+    return is_internal(n) && n->layer_op ? n->layer_op : n->op_type;
+}
+
+const char *node_part(const struct node *n)
+{
+    return is_internal(n) ? n->op->documentation : "";
+}
+
+const char *node_op_text(struct arena *a, const struct node *n)
+{
+    const char *part = node_part(n);
+
+    return *part ? arena_printf(a, "%s (%s)", node_op(n), part) : node_op(n);
+}
+
 const struct operator* operator_rows(void)
 {
     return rows;

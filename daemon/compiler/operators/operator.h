@@ -103,7 +103,7 @@ struct operator
     int min_outputs, max_outputs;
     const struct operator_functions *functions;
     const char *documentation; /* one line for README: limits, in the users' words; "" where there
-                                  are none */
+                                  are none. Of an internal one: which part of a layer it is */
 };
 
 /* The row of op_type in domain at opset, or NULL. */
@@ -113,6 +113,14 @@ const struct operator* operator_find(const char *domain, const char *op_type, in
 const struct operator* operator_get(struct context *c, const char *name);
 /* All rows in the table's order, ended by a row without a name. */
 const struct operator* operator_rows(void);
+
+/* What people read as n's operator: of one that only passes make, that of the model's own layer
+ * which it is a part of. */
+const char *node_op(const struct node *n);
+/* Which part of that layer it is, in their words; "" where n is the layer's operator itself. */
+const char *node_part(const struct node *n);
+/* Both: "InstanceNormalization (statistics)". */
+const char *node_op_text(struct arena *a, const struct node *n);
 
 /* Whether n, which may be NULL, is that operator of the standard domain. */
 bool node_is(const struct node *n, const char *op);
