@@ -14,7 +14,7 @@ A transcript is a text of blocks with a line `---` between them. The first word 
     copy FROM TO, move FROM TO, delete PATH, mkdir PATH
     half PATH N              begins to write a model in place: N bytes of what `model` would have put, kept open
     rest                     writes the rest of that file and closes it
-    file PATH                the file must be there within 10 s, with what the rest of the block says (a line each)
+    file PATH                the file must come, with what the rest of the block says (a line each)
     nofile PATH              it must not be there
     same PATH PATH           two files have the same bytes
     quiet SECONDS            nothing may come for so long
@@ -22,11 +22,12 @@ A transcript is a text of blocks with a line `---` between them. The first word 
     options WORD…            of the daemon; only before the first message
     restart [kill]           ends the daemon (kill -9, else by closing its input) and starts another
     close                    closes the daemon's input
-    exit CODE                the daemon must leave within 10 s with that code
+    exit CODE                the daemon must leave with that code
 
 In JSON and words, ${DIR} is the workspace's folder, ${URI} its URI, ${PID} our process. A pattern matches a value where
 every member that it names matches; "*" matches anything, "~ TEXT" a string that holds TEXT; lists match whole. The
-cache lies in a folder of the run's own. Exit status 1: something did not match.
+cache lies in a folder of the run's own. What is to come is waited for WAIT seconds, which is for slow machines: nothing
+judges how long it took. Exit status 1: something did not match.
 """
 
 import json
@@ -44,7 +45,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
 import onnxwrite  # noqa: E402
 
-WAIT = 30.0
+WAIT = 60.0
 
 
 def models():
@@ -190,7 +191,7 @@ class Player:
         os.replace(path + ".new", path)
 
     def wait_for_file(self, path, lines):
-        end = time.monotonic() + 10
+        end = time.monotonic() + WAIT
         text = None
         while time.monotonic() < end:
             try:
@@ -205,7 +206,7 @@ class Player:
 
     def leave(self, code):
         try:
-            got = self.daemon.process.wait(10)
+            got = self.daemon.process.wait(WAIT)
         except subprocess.TimeoutExpired:
             raise Mismatch("the daemon does not leave")
         if got != code:
@@ -273,7 +274,7 @@ class Player:
                 self.daemon.process.kill()
             else:
                 self.daemon.process.stdin.close()
-            self.daemon.process.wait(10)
+            self.daemon.process.wait(WAIT)
             self.daemon = None
             self.start()
         elif word == "close":
@@ -287,7 +288,7 @@ class Player:
         """The daemon leaves when its input ends; what a sanitizer found shows in its exit code."""
         if self.daemon:
             self.daemon.process.stdin.close()
-            code = self.daemon.process.wait(20)
+            code = self.daemon.process.wait(WAIT)
             self.daemon = None
             if code not in (0, 1):
                 raise Mismatch("in the end the daemon left with %d" % code)
@@ -304,7 +305,7 @@ class Player:
                         return True
                     if block.strip():
                         self.step(block)
-                except (Mismatch, BrokenPipeError) as mismatch:
+                except (Mismatch, BrokenPipeError, subprocess.TimeoutExpired) as mismatch:
                     print("%s:%d: %s" % (self.transcript, line, mismatch))
                     self.errors.flush()
                     with open(os.path.join(self.base, "errors"), errors="replace") as f:

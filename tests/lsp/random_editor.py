@@ -9,6 +9,7 @@ import os
 import queue
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +23,10 @@ TEXTS = [
     '// nothing here: %s %s\n',
     '[OnnxGpu("%s", "sub/../b.onnx")] partial class %s { }\n',
 ]
+
+
+# A slow machine may take longer to notice a change than `rest` waits: what differs is looked at again before it is said.
+LOOKS = 5
 
 
 class Client:
@@ -57,7 +62,7 @@ class Client:
         self.last += 1
         self.send({"id": self.last, "method": method, "params": params})
         while True:
-            message = self.take(30)
+            message = self.take(play.WAIT)
             if message is None:
                 raise play.Mismatch("no answer to " + method)
             if message.get("id") == self.last and "method" not in message:
@@ -84,7 +89,7 @@ class Client:
 
     def leave(self):
         self.daemon.process.stdin.close()
-        code = self.daemon.process.wait(30)
+        code = self.daemon.process.wait(play.WAIT)
         if code not in (0, 1):
             raise play.Mismatch("the daemon left with %d" % code)
 
@@ -211,13 +216,16 @@ def run(program, seed, steps):
                 while client.take(0):
                     pass
             user.settle_open()
-            client.rest()
-            fresh = Client(program, folder, base, "new%d" % round_, errors)
-            fresh.start("file://" + folder)
-            fresh.rest()
-            expected, got = nonempty(fresh.published), nonempty(client.published)
-            fresh.leave()
-            if expected != got:
+            for look in range(LOOKS):
+                client.rest()
+                fresh = Client(program, folder, base, "new%d-%d" % (round_, look), errors)
+                fresh.start("file://" + folder)
+                fresh.rest()
+                expected, got = nonempty(fresh.published), nonempty(client.published)
+                fresh.leave()
+                if expected == got:
+                    break
+            else:
                 differ = [uri for uri in sorted({*expected, *got}) if expected.get(uri) != got.get(uri)]
                 raise play.Mismatch("round %d: " % round_ + "\n".join(
                     "%s: published\n  %s\nbut fresh\n  %s" % (uri, json.dumps(got.get(uri), sort_keys=True),
@@ -225,7 +233,7 @@ def run(program, seed, steps):
                     for uri in differ))
         client.leave()
         return True
-    except play.Mismatch as mismatch:
+    except (play.Mismatch, subprocess.TimeoutExpired) as mismatch:
         print("seed %d: %s" % (seed, mismatch))
         errors.flush()
         with open(os.path.join(base, "errors"), errors="replace") as f:

@@ -167,7 +167,7 @@ def run(program, seed, count):
         end = {"id": "end", "method": "onnxgpu/status"}
         client.send(end)
         while answers.get('"end"', 0) == 0 or any(a not in answers for a in asked):
-            heard = client.take(30)
+            heard = client.take(play.WAIT)
             if heard is None:
                 raise play.Mismatch("no answer to %s" % [asked[a] for a in asked if a not in answers])
             hear(heard)
@@ -175,7 +175,7 @@ def run(program, seed, count):
         if twice:
             raise play.Mismatch("several answers to %s" % twice)
         client.daemon.process.stdin.close()
-        code = client.daemon.process.wait(60)
+        code = client.daemon.process.wait(play.WAIT)
         if code not in (0, 1):
             raise play.Mismatch("the daemon left with %d" % code)
         return True
