@@ -279,14 +279,6 @@ static void judge(struct report *r, struct step *s, struct arena *scratch)
 
 /* ---- words ---- */
 
-static const char *layer_name(struct arena *a, const struct node *n)
-{
-    const char *op = n->layer_op ? n->layer_op : n->op_type;
-
-    return *n->name ? arena_printf(a, "%s %s", op, n->name)
-                    : arena_printf(a, "%s #%d", op, n->position);
-}
-
 static int by_position(const void *a, const void *b)
 {
     const struct layer *l = a, *m = b;
@@ -324,7 +316,7 @@ static void report_group(struct report *r, enum excess reason)
         const char *own = when(&c->arena, reason, g->layers[i].limit);
 
         strbuf_add(&others, i == 1 ? "; the same holds for " : i == g->count - 1 ? " and " : ", ");
-        strbuf_add(&others, layer_name(&c->arena, g->layers[i].node));
+        strbuf_add(&others, node_title(g->layers[i].node, &c->arena));
         if (strcmp(own, said) != 0)
             strbuf_printf(&others, " (%s)", own);
     }

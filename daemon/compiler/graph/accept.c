@@ -443,9 +443,7 @@ static const char *other_reader(struct graph *g, const struct value *v)
             if (is_one_of(n, connectives))
                 APPEND(scratch, list, count, room) = n->outputs[0];
             else
-                other = *n->name
-                            ? arena_printf(&g->context->arena, "%s %s", n->op_type, n->name)
-                            : arena_printf(&g->context->arena, "%s #%d", n->op_type, n->position);
+                other = node_title(n, &g->context->arena);
         }
     }
     arena_free(scratch);

@@ -289,6 +289,14 @@ bool node_varies(const struct node *n)
     return false;
 }
 
+const char *node_title(const struct node *n, struct arena *a)
+{
+    const char *op = n->layer_op ? n->layer_op : n->op_type;
+
+    return *n->name ? arena_printf(a, "%s %s", op, n->name)
+                    : arena_printf(a, "%s #%d", op, n->position);
+}
+
 struct place node_place(const struct node *n)
 {
     return (struct place){

@@ -192,6 +192,9 @@ const float *node_constant_floats(const struct node *n, int i, int *count);
 /* Whether one of its inputs is a constant that differs between styles (tensor.h). */
 bool node_varies(const struct node *n);
 
+/* What messages call the layer that n is, or is a part of: "Conv conv1", or "Conv #12" where it has
+ * no name. In a. */
+const char *node_title(const struct node *n, struct arena *a);
 /* Where a diagnostic about n points. */
 struct place node_place(const struct node *n);
 

@@ -182,14 +182,6 @@ static void match_attributes(struct match *m, const struct node *a, const struct
             differ(m, b, "it has no %s, in %s it does", a->attributes[i].name, m->name);
 }
 
-static const char *node_text(struct match *m, const struct node *n)
-{
-    struct arena *a = &m->context->arena;
-
-    return *n->name ? arena_printf(a, "%s %s", n->op_type, n->name)
-                    : arena_printf(a, "%s #%d", n->op_type, n->position);
-}
-
 /* false: nothing behind this can be compared. */
 static bool match_node(struct match *m, const struct node *a, const struct node *b)
 {
@@ -198,7 +190,7 @@ static bool match_node(struct match *m, const struct node *a, const struct node 
     bool same = true;
 
     if (strcmp(a->op_type, b->op_type) != 0 || strcmp(a->domain, b->domain) != 0) {
-        differ(m, b, "%s has %s in its place", m->name, node_text(m, a));
+        differ(m, b, "%s has %s in its place", m->name, node_title(a, &m->context->arena));
         return false;
     }
     for (int i = 0; i < inputs; i++) {
@@ -301,7 +293,7 @@ bool styles_match(struct graph *first, struct graph *other, const char *name, st
             differ(&m, b.nodes[count], "%s has no such layer", name);
         else if (i == count && a.count > count)
             differ_at(&m, (struct place){.kind = PLACE_MODEL}, "it has no layer %s, as %s has",
-                      node_text(&m, a.nodes[count]), name);
+                      node_title(a.nodes[count], &m.context->arena), name);
     }
     if (m.equal)
         match_outputs(&m);

@@ -127,12 +127,6 @@ static void judge_chain(const struct chains *c, const struct value *v, struct tr
 
 /* ---- words ---- */
 
-static const char *layer_name(struct arena *a, const struct node *n)
-{
-    return *n->name ? arena_printf(a, "%s %s", node_op(n), n->name)
-                    : arena_printf(a, "%s #%d", node_op(n), n->position);
-}
-
 static void report_clip(struct context *c, const struct node *n, const char *words,
                         const struct trace *t)
 {
@@ -140,14 +134,14 @@ static void report_clip(struct context *c, const struct node *n, const char *wor
 
     diagnose(c, &place, TUKI0138, NULL,
              "it %s the result of %s, whose lower limit %.6g is 0 in 16 bits", words,
-             layer_name(&c->arena, t->clip), zeros_limit(t->clip));
+             node_title(t->clip, &c->arena), zeros_limit(t->clip));
 }
 
 static void report_zero(struct context *c, const struct node *n, const char *words,
                         const struct trace *t)
 {
     struct place place = node_place(n);
-    const char *layer = layer_name(&c->arena, t->zero);
+    const char *layer = node_title(t->zero, &c->arena);
 
     if (node_is(t->zero, "Clip"))
         diagnose(c, &place, TUKI0139, NULL,
@@ -202,7 +196,7 @@ static void judge_end(const struct walk *w, const struct node *n)
         struct place place = node_place(n);
 
         diagnose(c, &place, TUKI0139, NULL, "its result, from the lower limit %.6g of %s, %s",
-                 t.number, layer_name(&c->arena, t.zero),
+                 t.number, node_title(t.zero, &c->arena),
                  t.large ? "is beyond 65504, the largest that 16 bits hold" : "is 0 in 16 bits");
     }
 }

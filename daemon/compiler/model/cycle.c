@@ -2,12 +2,6 @@
 
 enum { NAMES_LISTED = 8 };
 
-static const char *layer_text(struct arena *a, const struct node *n)
-{
-    return *n->name ? arena_printf(a, "%s %s", n->op_type, n->name)
-                    : arena_printf(a, "%s #%d", n->op_type, n->position);
-}
-
 bool build_sort(struct builder *b)
 {
     struct node **cycle = NULL;
@@ -24,7 +18,7 @@ bool build_sort(struct builder *b)
     strbuf_init(&names, &b->c->arena);
     for (int i = 0; i < count && i < NAMES_LISTED; i++)
         strbuf_printf(&names, "%s%s", i ? ", " : "",
-                      layer_text(&b->c->arena, cycle[(first + i) % count]));
+                      node_title(cycle[(first + i) % count], &b->c->arena));
     if (count == 1)
         build_report(b, &place, TUKI0104, "it reads its own output");
     else

@@ -96,10 +96,8 @@ static void refuse_too_large(struct node *n, const struct node *reader)
     struct place place = node_place(n);
     const char *by = "";
 
-    if (reader && *reader->name)
-        by = arena_printf(&c->arena, " by %s %s", node_op(reader), reader->name);
-    else if (reader)
-        by = arena_printf(&c->arena, " by %s #%d", node_op(reader), reader->position);
+    if (reader)
+        by = arena_printf(&c->arena, " by %s", node_title(reader, &c->arena));
     for (int i = 0; i < n->output_count; i++) {
         const struct value *v = n->outputs[i];
 
