@@ -124,6 +124,8 @@ static struct plan *plan_passed(struct compile *job, struct graph *g)
     accept_unread(g);
     split_items(g);
     if (!c->diagnostics.errors)
+        report_jumps(g);
+    if (!c->diagnostics.errors)
         decompose_graph(g);
     if (!c->diagnostics.errors)
         plan = plan_graph(g, job->cache);

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LATER = {
     "0120": "8-bit models", "0121": "8-bit models", "0122": "8-bit models",
     "0124": "8-bit models", "0125": "8-bit models", "0126": "MatMulNBits",
-    "0143": "jumps", "0150": "the source generator",
+    "0150": "the source generator",
     "0190": "nothing that is known provokes a broken invariant",
 }
 ELSEWHERE = {

@@ -15,6 +15,9 @@
 /* All of the below. The graph is sorted and free of errors, its numbers are those of one style;
  * nothing is changed. Says nothing of 8-bit models. */
 void report_limits(struct graph *g);
+/* TUKI0143 (R13): layers whose results jump where what they read changes by a rounding; one note.
+ * For a graph that no error is left in; says nothing of 8-bit models. */
+void report_jumps(struct graph *g);
 
 struct chains;
 /* TUKI0136 (R16): constants of Add, Sub, Sum, Mean, Mul, Div and BatchNormalization. */

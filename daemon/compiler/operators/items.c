@@ -553,7 +553,7 @@ static enum verdict unknown(struct batch *b, struct node *n)
 /* By number in operator_rows(). */
 static enum verdict (*const rules[])(struct batch *b, struct node *n) = {
 #define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions, batch,   \
-                 documentation)                                                                    \
+                 jumps, documentation)                                                             \
     batch,
 #include "daemon/compiler/operators/operators.def"
 #undef OPERATOR

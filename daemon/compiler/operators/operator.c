@@ -2,14 +2,14 @@
 #include <string.h>
 
 #define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions, batch,   \
-                 documentation)                                                                    \
+                 jumps, documentation)                                                             \
     extern const struct operator_functions functions##_functions;
 #include "daemon/compiler/operators/operators.def"
 #undef OPERATOR
 
 static const struct operator rows[] = {
 #define OPERATOR(name, domain, since, until, min_in, max_in, min_out, max_out, functions, batch,   \
-                 documentation)                                                                    \
+                 jumps, documentation)                                                             \
     {#name,        domain, since, until, min_in, max_in, min_out, max_out, &functions##_functions, \
      documentation},
 #include "daemon/compiler/operators/operators.def"
