@@ -185,11 +185,11 @@ static double cost_again(struct kernel *k, const struct step *s, const struct re
     double cost = 0, each = 1;
     bool weights = false;
 
-    /* Operations on one element in one turn over its row. */
+    /* Operations on one element in one turn over its row; divisions count more. */
     if (!strcmp(n->op->name, "SoftmaxStatistics"))
         each = 3.5;
     else if (!strcmp(n->op->name, "NormStatistics"))
-        each = 1.5;
+        each = node_int(n, "rms", 0) ? 1.5 : 4;
     for (int i = 0; i < n->input_count; i++) {
         struct value *v = n->inputs[i];
 

@@ -6,6 +6,7 @@
  */
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- rows ---- */
@@ -16,6 +17,7 @@ struct row {
     bool reduced[MAX_AXES];
     int along; /* reduced axis that is read in fours */
     int64_t count;
+    struct value *whole; /* NULL, or what x views with its channels in groups (row_choose()) */
 };
 
 /* Reduced axes of n: constant input 1, else attribute axes, else (with noop_with_empty_axes) none
@@ -41,7 +43,10 @@ static void row_read(const struct node *n, struct row *r)
         if (!r->reduced[a])
             continue;
         r->count *= s->dim[a];
-        if (s->dim[a] > 1 || r->along < 0)
+        /* Channels, or those of a group, before the places behind them. */
+        if ((s->dim[a] > 1 && (r->along < 0 || s->dim[r->along] == 1 || s->axes < 4 ||
+                               r->along > (s->axes > 4 ? 2 : 1))) ||
+            r->along < 0)
             r->along = a;
     }
 }
@@ -64,43 +69,131 @@ static void row_start(struct kernel *k, const struct row *r, bool keeps,
 
 typedef void row_body(struct kernel *k, const char *const *texts, int count, const void *state);
 
+/* Four elements of v along axis, in the midst of the others. */
+static struct lanes row_sample(struct kernel *planning, const struct value *v, int axis)
+{
+    const struct shape *s = &v->shape;
+    const struct index *at[MAX_AXES];
+
+    for (int a = 0; a < s->axes; a++) {
+        int64_t most = a == axis ? (s->dim[a] - 1) / 4 : s->dim[a] - 1;
+
+        at[a] = index_variable(planning->pool, kernel_text(planning, "s%d", a), 0, most);
+        if (a == axis)
+            at[a] = index_times(planning->pool, at[a], 4);
+    }
+    return lanes_along(planning, at, s->axes, axis, s->dim[axis] < 4 ? (int)s->dim[axis] : 4);
+}
+
+/* Cells that hold `count` channels from a multiple of it on, at most. */
+static int64_t cells_spanned(int64_t count, int64_t groups)
+{
+    int64_t most = 0;
+
+    for (int64_t g = 0; g < groups && g < 4; g++) {
+        int64_t cells = (g * count + count - 1) / 4 - g * count / 4 + 1;
+
+        most = cells > most ? cells : most;
+    }
+    return most;
+}
+
+/* What x [N, groups, channels, …] views as [N, groups * channels, …], where rows are groups of
+ * channels. */
+static struct value *row_whole(const struct row *r)
+{
+    const struct shape *s = &r->x->shape;
+    const struct node *n = r->x->producer;
+    struct value *v = n && node_is(n, "Reshape") ? n->inputs[0] : NULL;
+
+    if (!v || s->axes < 3 || v->shape.axes != s->axes - 1 || r->reduced[0] || r->reduced[1] ||
+        spot_of(r->x)->placement != PLACED_VIEW || v->shape.dim[0] != s->dim[0] ||
+        v->shape.dim[1] != s->dim[1] * s->dim[2])
+        return NULL;
+    for (int a = 2; a < s->axes; a++)
+        if (!r->reduced[a] || (a > 2 && v->shape.dim[a - 1] != s->dim[a]))
+            return NULL;
+    return v;
+}
+
+/* The axis along which four elements take the fewest fetches, given where everything lies; with
+ * masked also the cells of groups of channels that do not come in fours, some of whose components
+ * are then another group's: r->whole. */
+static void row_choose(struct kernel *k, struct row *r, bool masked)
+{
+    const struct shape *s = &r->x->shape;
+    struct value *whole = masked ? row_whole(r) : NULL;
+    struct kernel *planning;
+    double least = INFINITY;
+    int candidates = 0;
+
+    for (int a = 0; a < s->axes; a++)
+        candidates += r->reduced[a] && s->dim[a] > 1;
+    if (candidates + (whole != NULL) < 2)
+        return;
+    planning = kernel_planning(k->plan);
+    for (int a = s->axes; a-- > 0;) {
+        struct lanes e;
+        double cost;
+
+        if (!r->reduced[a] || s->dim[a] == 1)
+            continue;
+        e = row_sample(planning, r->x, a);
+        cost = (double)kernel_cost(planning, r->x, &e) * (double)((s->dim[a] + 3) / 4) /
+               (double)s->dim[a];
+        if (cost < least) {
+            least = cost;
+            r->along = a;
+        }
+    }
+    if (whole) {
+        struct lanes e = row_sample(planning, whole, 1);
+
+        if ((double)kernel_cost(planning, whole, &e) * (double)cells_spanned(s->dim[2], s->dim[1]) /
+                (double)s->dim[2] <
+            least)
+            r->whole = whole;
+    }
+    kernel_planning_free(planning);
+}
+
 /*
- * The loops over one row, four elements along r->along at a time, a rest shorter than four on its
- * own. body() writes what is done with them.
+ * The loops over one row, four elements along r->along at a time; then those over rests shorter
+ * than four. body() writes what is done with them.
  */
 static void row_loop(struct kernel *k, const struct row *r, const struct index *const *start,
                      row_body *body, const void *state)
 {
     const struct shape *s = &r->x->shape;
-    const struct index *at[MAX_AXES];
-    int64_t extents[MAX_AXES], whole = r->along < 0 ? 0 : s->dim[r->along] / 4;
+    int64_t whole = r->along < 0 ? 0 : s->dim[r->along] / 4;
     int rest = r->along < 0 ? 1 : (int)(s->dim[r->along] % 4);
-    const char *texts[4];
 
-    memcpy(at, start, (size_t)s->axes * sizeof *at);
-    for (int a = 0; a < s->axes; a++) {
-        extents[a] = r->reduced[a] && a != r->along ? s->dim[a] : 1;
-        if (extents[a] > 1)
-            at[a] = kernel_loop(k, "j", extents[a]);
-    }
-    if (whole) {
-        const struct index *group = kernel_loop(k, "q", whole);
+    for (int part = 0; part < 2; part++) {
+        int count = part ? rest : whole ? 4 : 0;
+        int64_t extents[MAX_AXES];
+        const struct index *at[MAX_AXES];
+        const char *texts[4];
 
-        at[r->along] = index_times(k->pool, group, 4);
-        struct lanes e = lanes_along(k, at, s->axes, r->along, 4);
-        kernel_read(k, r->x, &e, -1, texts);
-        body(k, texts, 4, state);
-        kernel_end_loop(k, whole);
-    }
-    if (rest) {
-        if (r->along >= 0)
+        if (!count)
+            continue;
+        memcpy(at, start, (size_t)s->axes * sizeof *at);
+        for (int a = 0; a < s->axes; a++) {
+            extents[a] = r->reduced[a] && a != r->along ? s->dim[a] : 1;
+            if (extents[a] > 1)
+                at[a] = kernel_loop(k, "j", extents[a]);
+        }
+        if (!part)
+            at[r->along] = index_times(k->pool, kernel_loop(k, "q", whole), 4);
+        else if (r->along >= 0)
             at[r->along] = kernel_constant(k, whole * 4);
-        struct lanes e = lanes_along(k, at, s->axes, r->along, rest);
+        struct lanes e = lanes_along(k, at, s->axes, r->along, count);
         kernel_read(k, r->x, &e, -1, texts);
-        body(k, texts, rest, state);
+        body(k, texts, count, state);
+        if (!part)
+            kernel_end_loop(k, whole);
+        for (int a = s->axes; a-- > 0;)
+            kernel_end_loop(k, extents[a]);
     }
-    for (int a = s->axes; a-- > 0;)
-        kernel_end_loop(k, extents[a]);
 }
 
 /* ---- reductions ---- */
@@ -230,6 +323,10 @@ void lower_reduce(struct kernel *k, const struct node *n)
         state.sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
     }
     along = side_by_side(k, &r, &starts);
+    /* All lanes are one row where the output has a single element along its packed axis. */
+    if (along < 0)
+        lanes = 1;
+    row_choose(k, &r, false);
     /* The four rows at once, one element of each; or one row after another, four elements of it. */
     bool parallel = along >= 0;
     if (parallel && r.along >= 0)
@@ -295,11 +392,11 @@ int packed_statistics(const struct node *n, int input)
     return r.along;
 }
 
-/* Two turns over the row, but for a mean of squares. */
+/* Two turns over the row, but for means. */
 int64_t reuse_statistics(const struct node *n, int input)
 {
     (void)input;
-    return node_int(n, "rms", 0) ? 1 : 2;
+    return strcmp(n->op->name, "SoftmaxStatistics") ? 1 : 2;
 }
 
 static void max_body(struct kernel *k, const char *const *texts, int count, const void *state)
@@ -332,6 +429,7 @@ void lower_softmax_statistics(struct kernel *k, const struct node *n)
     const char *coarse = kernel_name(k, "coarse");
 
     row_read(n, &r);
+    row_choose(k, &r, false);
     row_start(k, &r, true, k->out.at[0], start);
     kernel_line(k, "float %s = -3.4e38f;", names[0]);
     row_loop(k, &r, start, max_body, names);
@@ -348,36 +446,159 @@ void lower_softmax_statistics(struct kernel *k, const struct node *n)
     k->lane[3] = "0f";
 }
 
-static void sum_body(struct kernel *k, const char *const *texts, int count, const void *state)
-{
-    const char *const *names = state;
-    struct strbuf line;
+/*
+ * Mean and squared deviations from it in one turn, of every fourth element on its own: with element
+ * x, the n-th, at distance d from the mean so far, the mean moves by d / n and the sum of squares
+ * grows by d * (x - mean). B. P. Welford, Note on a method for calculating corrected sums of
+ * squares and products, Technometrics 4 (1962).
+ */
+struct moments {
+    const char *n;         /* elements so far, of each lane; with masks NULL, and … */
+    const char *counts[4]; /* … of one lane */
+    const char *inside[4]; /* 1 where the lane's element is one of the row's, 0 elsewhere */
+    const char *mean[4], *sum[4];
+};
 
-    strbuf_init(&line, k->arena);
-    for (int i = 0; i < count; i++)
-        strbuf_printf(&line, "%s%s", i ? " + " : "", texts[i]);
-    kernel_line(k, "%s += %s;", names[0], line.text);
+static void moments_body(struct kernel *k, const char *const *texts, int count, const void *state)
+{
+    const struct moments *m = state;
+    const char *inverse = NULL;
+
+    if (m->n) {
+        kernel_line(k, "%s += 1f;", m->n);
+        inverse = kernel_local(k, "inverse", kernel_text(k, "1f / %s", m->n));
+    }
+    for (int i = 0; i < count; i++) {
+        const char *x = kernel_local(k, "v", texts[i]);
+        const char *d = kernel_text(k, "%s - %s", x, m->mean[i]);
+
+        if (!m->n) {
+            kernel_line(k, "%s += %s;", m->counts[i], m->inside[i]);
+            inverse = kernel_text(k, "1f / Mathf.Max(%s, 1f)", m->counts[i]);
+            d = kernel_text(k, "%s * (%s)", m->inside[i], d);
+            inverse = kernel_local(k, "inverse", inverse);
+        }
+        d = kernel_local(k, "d", d);
+        kernel_line(k, "%s += %s * %s;", m->mean[i], d, inverse);
+        kernel_line(k, "%s += %s * (%s - %s);", m->sum[i], d, x, m->mean[i]);
+    }
 }
 
-static void deviation_body(struct kernel *k, const char *const *texts, int count, const void *state)
+/* Declares the numbers of so many lanes. */
+static void moments_begin(struct kernel *k, struct moments *m, int lanes, bool masked)
 {
-    const char *const *names = state;
-
-    for (int i = 0; i < count; i++) {
-        const char *d = kernel_local(k, "d", kernel_text(k, "%s - %s", texts[i], names[0]));
-
-        kernel_line(k, "%s += %s * %s;", names[1], d, d);
+    if (!masked) {
+        m->n = kernel_name(k, "n");
+        kernel_line(k, "float %s = 0f;", m->n);
     }
+    for (int i = 0; i < lanes; i++) {
+        if (masked) {
+            m->counts[i] = kernel_name(k, "n");
+            kernel_line(k, "float %s = 0f;", m->counts[i]);
+        }
+        m->mean[i] = kernel_name(k, "mean");
+        kernel_line(k, "float %s = 0f;", m->mean[i]);
+        m->sum[i] = kernel_name(k, "sum");
+        kernel_line(k, "float %s = 0f;", m->sum[i]);
+    }
+}
+
+/* The lanes' means and squares become those of all: what lane i has counts counts[i] times. */
+static void moments_join(struct kernel *k, const struct moments *m, int lanes, bool equal,
+                         const char *inverse, const char **mean, const char **sum)
+{
+    struct strbuf means, sums;
+
+    *mean = m->mean[0];
+    *sum = m->sum[0];
+    if (lanes == 1)
+        return;
+    strbuf_init(&means, k->arena);
+    strbuf_init(&sums, k->arena);
+    for (int i = 0; i < lanes; i++) {
+        strbuf_printf(&means, i ? " + %s" : "%s", m->mean[i]);
+        strbuf_printf(&sums, i ? " + %s" : "%s", m->sum[i]);
+        if (!equal)
+            strbuf_printf(&means, " * %s", m->counts[i]);
+    }
+    *mean = kernel_local(
+        k, "center",
+        kernel_text(k, "(%s) * %s", means.text, equal ? kernel_number(k, 1.0 / lanes) : inverse));
+    *sum = kernel_local(k, "squares", sums.text);
+    for (int i = 0; i < lanes; i++) {
+        const char *d = kernel_local(k, "d", kernel_text(k, "%s - %s", m->mean[i], *mean));
+
+        kernel_line(k, "%s += %s * %s * %s;", *sum, m->counts[i], d, d);
+    }
+}
+
+/* The row's cells, those with other groups' channels among them, one after another. */
+static void moments_masked(struct kernel *k, const struct row *r, const struct index *const *start,
+                           struct moments *m)
+{
+    const struct shape *s = &r->whole->shape;
+    int64_t channels = r->x->shape.dim[2], cells = cells_spanned(channels, r->x->shape.dim[1]);
+    const struct index *first = index_times(k->pool, start[1], channels), *at[MAX_AXES], *cell;
+    const char *texts[4];
+    struct lanes e;
+
+    cell = index_add(k->pool, index_div(k->pool, first, 4), kernel_loop(k, "q", cells));
+    cell = kernel_bind(k, "cell", cell);
+    for (int i = 0; i < 4; i++) {
+        struct strbuf place;
+
+        strbuf_init(&place, k->arena);
+        index_print(&place,
+                    index_add(k->pool, index_plus(k->pool, index_times(k->pool, cell, 4), i),
+                              index_times(k->pool, first, -1)),
+                    false);
+        const char *channel = kernel_name(k, "c");
+        kernel_line(k, "int %s = %s;", channel, place.text);
+        m->inside[i] = kernel_local(
+            k, "own",
+            kernel_text(k, "%s >= 0 && %s < %" PRId64 " ? 1f : 0f", channel, channel, channels));
+    }
+    at[0] = start[0];
+    at[1] = index_times(k->pool, index_clamp(k->pool, cell, 0, (s->dim[1] - 1) / 4), 4);
+    for (int a = 2; a < s->axes; a++)
+        at[a] = kernel_loop(k, "j", s->dim[a]);
+    e = lanes_along(k, at, s->axes, 1, 4);
+    kernel_read(k, r->whole, &e, -1, texts);
+    moments_body(k, texts, 4, m);
+    for (int a = s->axes; a-- > 2;)
+        kernel_end_loop(k, s->dim[a]);
+    kernel_end_loop(k, cells);
+}
+
+/* Mean of the row's elements, and the sum of their squared deviations from it. */
+static void row_moments(struct kernel *k, const struct row *r, const struct index *const *start,
+                        const char *inverse, const char **mean, const char **sum)
+{
+    int64_t extent = r->along < 0 ? 1 : r->x->shape.dim[r->along];
+    int lanes = r->whole || extent > 4 ? 4 : (int)extent;
+    struct moments m = {0};
+
+    moments_begin(k, &m, lanes, r->whole != NULL);
+    if (r->whole) {
+        moments_masked(k, r, start, &m);
+        moments_join(k, &m, 4, false, inverse, mean, sum);
+        return;
+    }
+    row_loop(k, r, start, moments_body, &m);
+    for (int i = 0; i < lanes; i++)
+        m.counts[i] =
+            kernel_number(k, (double)(r->count / extent * (extent / 4 + (i < extent % 4 ? 1 : 0))));
+    moments_join(k, &m, lanes, extent % 4 == 0 || lanes < 4, inverse, mean, sum);
 }
 
 static void square_body(struct kernel *k, const char *const *texts, int count, const void *state)
 {
-    const char *const *names = state;
+    const char *sum = state;
 
     for (int i = 0; i < count; i++) {
         const char *x = kernel_local(k, "d", texts[i]);
 
-        kernel_line(k, "%s += %s * %s;", names[1], x, x);
+        kernel_line(k, "%s += %s * %s;", sum, x, x);
     }
 }
 
@@ -390,22 +611,22 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
 {
     struct row r;
     const struct index *start[MAX_AXES];
-    const char *names[2] = {kernel_name(k, "mean"), kernel_name(k, "sum")};
-    const char *inverse, *scale;
+    const char *mean = NULL, *sum, *inverse, *scale;
     bool rms = node_int(n, "rms", 0);
 
     row_read(n, &r);
     inverse = kernel_number(k, 1.0 / (double)r.count);
     row_start(k, &r, true, k->out.at[0], start);
-    kernel_line(k, "float %s = 0f;", names[0]);
-    if (!rms) {
-        row_loop(k, &r, start, sum_body, names);
-        kernel_line(k, "%s = %s * %s;", names[0], names[0], inverse);
+    row_choose(k, &r, !rms);
+    if (rms) {
+        sum = kernel_name(k, "sum");
+        kernel_line(k, "float %s = 0f;", sum);
+        row_loop(k, &r, start, square_body, sum);
+    } else {
+        row_moments(k, &r, start, inverse, &mean, &sum);
     }
-    kernel_line(k, "float %s = 0f;", names[1]);
-    row_loop(k, &r, start, rms ? square_body : deviation_body, names);
     scale = kernel_local(k, "scale",
-                         kernel_text(k, "1f / Mathf.Sqrt(%s * %s + %s)", names[1], inverse,
+                         kernel_text(k, "1f / Mathf.Sqrt(%s * %s + %s)", sum, inverse,
                                      kernel_number(k, node_float(n, "epsilon", 1e-5f))));
     k->lane[0] = k->lane[1] = k->lane[3] = "0f";
     k->lane[2] = scale;
@@ -415,9 +636,9 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
 
         kernel_line(k,
                     "float %s = Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f;",
-                    unit, names[0], names[0]);
-        kernel_line(k, "float %s = Mathf.Floor(%s / %s) * %s;", coarse, names[0], unit, unit);
+                    unit, mean, mean);
+        kernel_line(k, "float %s = Mathf.Floor(%s / %s) * %s;", coarse, mean, unit, unit);
         k->lane[0] = coarse;
-        k->lane[1] = kernel_text(k, "%s - %s", names[0], coarse);
+        k->lane[1] = kernel_text(k, "%s - %s", mean, coarse);
     }
 }
