@@ -482,20 +482,80 @@ static void check_comparison(struct node *n)
                             other));
 }
 
-static void check_choice(struct node *n, bool quantised)
+/* What is asked of all values. */
+struct values {
+    struct graph *graph;
+    bool quantised;
+    bool *chosen; /* by value id: it is the result of ArgMax or ArgMin, maybe under another name */
+};
+
+static const char *const renamings[] = {
+    "Identity", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Flatten", NULL,
+};
+
+/* Whether n gives its first input another name, and maybe other axes of length 1: what keepdims of
+ * ArgMax decides. */
+static bool renames(const struct node *n)
+{
+    const struct shape *in = &n->inputs[0]->shape, *out = &n->outputs[0]->shape;
+    int i = 0, o = 0;
+
+    if (!is_one_of(n, renamings) || n->inputs[0]->type != n->outputs[0]->type || !shape_known(in) ||
+        !shape_known(out))
+        return false;
+    for (;;) {
+        while (i < in->axes && in->dim[i] == 1)
+            i++;
+        while (o < out->axes && out->dim[o] == 1)
+            o++;
+        if (i == in->axes || o == out->axes)
+            return i == in->axes && o == out->axes;
+        if (in->dim[i++] != out->dim[o++])
+            return false;
+    }
+}
+
+/* Follows the indices that n returns to the model's outputs; the layer that reads them otherwise,
+ * NULL where there is none. */
+static const struct node *reader_of_choice(struct values *all, const struct node *n)
+{
+    struct arena *scratch = arena_child(&all->graph->context->arena);
+    const struct value **list = NULL;
+    const struct node *other = NULL;
+    int count = 0, room = 0;
+
+    APPEND(scratch, list, count, room) = n->outputs[0];
+    for (int next = 0; next < count && !other; next++) {
+        const struct value *v = list[next];
+
+        all->chosen[v->id] = true;
+        for (int i = 0; i < v->reader_count && !other; i++)
+            if (renames(v->readers[i]) && node_input(v->readers[i], 0) == v)
+                APPEND(scratch, list, count, room) = v->readers[i]->outputs[0];
+            else
+                other = v->readers[i];
+    }
+    arena_free(scratch);
+    return other;
+}
+
+static void check_choice(struct values *all, struct node *n)
 {
     struct arena *a = &n->graph->context->arena;
     const struct shape *s = &n->inputs[0]->shape;
     int axis = shape_axis(s, node_int(n, "axis", 0));
+    const struct node *reader;
 
-    if (quantised)
+    if (all->quantised)
         report(n, TUKI0127, "it returns integer indices");
     else if (axis >= 0 && s->dim[axis] > LARGEST_CHOICE)
         report(n, TUKI0128,
                arena_printf(a, "it chooses among %lld values, and at most %d are accepted",
                             (long long)s->dim[axis], LARGEST_CHOICE));
-    else if (n->outputs[0]->reader_count)
-        report(n, TUKI0128, "a layer reads its result, which may only be a model output");
+    else if ((reader = reader_of_choice(all, n)) != NULL)
+        report(n, TUKI0128,
+               arena_printf(a, "%s reads its result, which may only be a model output",
+                            node_title(reader, a)));
 }
 
 /* Where all that reads v was reported for being shaped by it (TUKI0116), v is the same fault. */
@@ -530,10 +590,10 @@ static bool carries_tokens(const struct node *n, const struct value *v)
     return in && in->input >= 0 && value_is_tokens(in);
 }
 
-static void check_node(struct node *n, bool quantised)
+static void check_node(struct values *all, struct node *n)
 {
     struct arena *a = &n->graph->context->arena;
-    bool poison = false;
+    bool quantised = all->quantised, poison = false;
 
     for (int i = 0; i < n->input_count; i++)
         poison |= n->inputs[i] && n->inputs[i]->poisoned;
@@ -556,14 +616,14 @@ static void check_node(struct node *n, bool quantised)
     for (int i = 0; i < n->output_count; i++) {
         struct value *v = n->outputs[i];
 
-        if (!is_wanted(v) || v->type == TYPE_FLOAT32)
+        if (!is_wanted(v) || v->type == TYPE_FLOAT32 || all->chosen[v->id])
             continue;
         if (is_one_of(n, comparisons))
             check_comparison(n);
         else if (is_one_of(n, connectives) && v->type == TYPE_BOOL)
             ; /* the comparison before it has answered for its readers */
         else if (is(n, "ArgMax") || is(n, "ArgMin"))
-            check_choice(n, quantised);
+            check_choice(all, n);
         else if (is(n, "NonZero") || is(n, "NonMaxSuppression") || is(n, "Unique") ||
                  (is(n, "MaxPool") && i == 1))
             report(n, TUKI0127, "it returns integer indices");
@@ -578,20 +638,22 @@ static void check_node(struct node *n, bool quantised)
 
 void accept_values(struct graph *g)
 {
-    bool quantised = graph_quantised(g);
+    struct arena *scratch = arena_child(&g->context->arena);
+    struct values all = {g, graph_quantised(g), NEW_ARRAY(scratch, g->value_count + 1, bool)};
 
     for (int i = 0; i < g->node_count; i++)
-        check_node(g->nodes[i], quantised);
+        check_node(&all, g->nodes[i]);
     for (int i = 0; i < g->output_count; i++) {
         struct value *v = g->outputs[i];
         struct place place = {.kind = PLACE_OUTPUT, .index = i, .layer = g->output_names[i]};
 
         if (v->constant && !v->poisoned && v->type != TYPE_FLOAT32 &&
-            !(quantised && left_to_quantisation(v->type))) {
+            !(all.quantised && left_to_quantisation(v->type))) {
             diagnose(g->context, &place, TUKI0115, NULL, "its elements are %s", type_name(v->type));
             v->poisoned = true;
         }
     }
+    arena_free(scratch);
 }
 
 void accept_graph(struct graph *g)

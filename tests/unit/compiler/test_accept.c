@@ -413,7 +413,7 @@ static void test_argmax_read(void **state)
     node_set_int(v->producer, "to", TYPE_FLOAT32);
     output(j->graph, v);
     accept_graph(j->graph);
-    only(j, TUKI0128, "ArgMax best: a layer reads its result");
+    only(j, TUKI0128, "ArgMax best: Cast cast reads its result");
     END_JOB(j);
 }
 
