@@ -60,7 +60,7 @@ def main(words):
     first_inputs(build, corpus)
     failed = 0
     for name in names:
-        done = subprocess.run([os.path.join(fuzz, "tests/fuzz", name), "-max_total_time=" + seconds, "-timeout=20",
+        done = subprocess.run([os.path.join(fuzz, "tests/fuzz", name), "-max_total_time=" + seconds, "-timeout=60",
                                "-rss_limit_mb=4096", "-max_len=%d" % LONGEST, "-artifact_prefix=%s/%s-" % (fuzz, name),
                                os.path.join(corpus, name)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output = done.stdout.decode("utf-8", "replace")

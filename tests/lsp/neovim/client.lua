@@ -1,6 +1,6 @@
 -- Runs inside neovim: what its user sees. The verdicts go to $ONNXGPU_RESULT. $ONNXGPU_BASE is as ../workspace.py makes it.
 local base, daemon = vim.env.ONNXGPU_BASE, vim.env.ONNXGPU_DAEMON
-local PATIENCE = 30000  -- ms; no test judges times
+local PATIENCE = 120000  -- ms; no test judges times
 local DYNAMIC, UNSUPPORTED = '"dynamic.onnx"', '"unsupported.onnx"'
 local METHOD = "textDocument/publishDiagnostics"
 local lines, passed, failed = {}, 0, 0

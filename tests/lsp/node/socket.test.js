@@ -4,7 +4,7 @@ const assert = require("assert");
 const fs = require("fs");
 const net = require("net");
 const path = require("path");
-const { sleep } = require("./bench");
+const { PATIENCE_MS, sleep } = require("./bench");
 
 function place(bench) {
   const folder = bench.workspace(null).folder;
@@ -174,7 +174,7 @@ exports["a client that never reads is closed, and the others do not notice"] = a
     connection.say({ method: "$/nothing" });
     await sleep(50);
     assert(good.waited === undefined || Date.now() < good.waited, "it is never closed");
-    good.waited = good.waited || Date.now() + 30000;
+    good.waited = good.waited || Date.now() + PATIENCE_MS;
   }
   assert((await good.request("onnxgpu/status")).pid > 0);
   return `worst answer to the other ${worst} ms`;
