@@ -6,12 +6,14 @@
 #   make asan tsan  the same tests under AddressSanitizer with UBSan, and the threaded ones under ThreadSanitizer
 #   make fuzz       libFuzzer on models, kernels, scripts and connections, FUZZ_SECONDS each
 #   make bench      measured figures, next to the limit measured in the same run
-#   make install    into $(DESTDIR)$(PREFIX)
+#   make install    into $(DESTDIR)$(PREFIX); CC, OPT (flags of the compiler), WARN (empty: no -Werror) and LDFLAGS are yours
 #   make format     clang-format over every C file
 
 BUILD  ?= build
 PREFIX ?= /usr/local
-CC     ?= gcc
+ifeq ($(origin CC),default)
+CC      = gcc
+endif
 
 PACKAGES = libuv libcjson libprotobuf-c sqlite3 libxxhash
 WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Werror
@@ -19,7 +21,7 @@ OPT      = -O2 -g
 CPPFLAGS := -D_GNU_SOURCE -I. -I$(BUILD)/generated $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 # (instrumented code makes gcc see null formats in vsnprintf(NULL, 0, ...) and clobbered variables around setjmp)
 CFLAGS   = -std=c11 $(OPT) $(WARN) $(SANITIZE) $(if $(SANITIZE),-Wno-format-truncation -Wno-clobbered)
-LDLIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
+LDLIBS   := $(LDFLAGS) $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
 CMOCKA   := $(shell pkg-config --libs cmocka 2>/dev/null)
 
 # A folder is a layer, and a layer is one static library.
