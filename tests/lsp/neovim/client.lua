@@ -267,6 +267,25 @@ test("the daemon leaves with 0 when its client is stopped", function(user)
   same({ code, signal }, { 0, 0 }, "exit status and signal")
 end)
 
+-- The last one: it leaves its autocommand behind.
+test("what README has a user of neovim write works", function()
+  local lines_of_readme = read("README.md"):match("```lua\n(.-)```")
+  check(lines_of_readme, "README has such lines")
+  local space, before = base .. "/readme", vim.fn.getcwd()
+  vim.fn.system({ "cp", "-r", base .. "/space", space })
+  vim.env.PATH = vim.fn.fnamemodify(daemon, ":h") .. ":" .. vim.env.PATH
+  vim.cmd("cd " .. vim.fn.fnameescape(space))
+  assert(loadstring(lines_of_readme))()
+  vim.cmd("edit! " .. vim.fn.fnameescape(space .. "/Bad.cs"))
+  vim.bo.filetype = "cs"
+  local reader = setmetatable({ space = space, buffer = vim.api.nvim_get_current_buf() }, User)
+  reader:until_codes("TUKI0110 TUKI0112")
+  for _, client in pairs(vim.lsp.buf_get_clients(reader.buffer)) do client.stop() end
+  reader:wait("the daemon to leave", function() return vim.tbl_isempty(vim.lsp.buf_get_clients(reader.buffer)) end)
+  vim.cmd("bwipeout! " .. reader.buffer)
+  vim.cmd("cd " .. vim.fn.fnameescape(before))
+end)
+
 for _, one in ipairs(tests) do
   local user
   local good, why = xpcall(function()
