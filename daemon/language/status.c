@@ -2,6 +2,7 @@
 #include "daemon/server/memory.h"
 #include "daemon/server/server.h"
 #include "daemon/server/session.h"
+#include "daemon/server/turn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +94,10 @@ static void status_done(struct job *job)
     struct json *result = json_new_object(), *watched = json_new_object(),
                 *memory = json_new_object();
     struct workspace_counts counts;
+    struct turn_figures turn;
 
     workspace_count(server->workspace, &counts);
+    turn_figures(server->turn, &turn);
     json_set_string(result, "version", ENDPOINT_BUILD);
     json_set_int(result, "protocol", ENDPOINT_PROTOCOL);
     json_set_string(result, "compiler", compiler_version);
@@ -110,7 +113,8 @@ static void status_done(struct job *job)
     json_set_int(result, "scripts", (int64_t)counts.scripts);
     json_set(result, "models", models_json(&counts));
     json_set(result, "queue", queue_json(server));
-    json_set_int(result, "longestTurnUs", server->longest_turn_us);
+    json_set_int(result, "longestTurnUs", turn.longest_us);
+    json_set_int(result, "mostThingsInATurn", (int64_t)turn.most_things);
     json_set_int(result, "compiles", (int64_t)counts.compiles);
     json_set_int(result, "answersFromMemory", (int64_t)counts.answers_from_memory);
     json_set(result, "cache", cache_json(&work->cache));

@@ -3,7 +3,8 @@
 /*
  * Work for other threads. A job is made by its submitter with everything it needs (nothing else is
  * shared), run on a worker, and handed back on the loop thread, which owns it before and after.
- * Every job that is submitted comes to its done() exactly once, cancelled or not.
+ * Every job that is submitted comes to its done() exactly once, cancelled or not. Of many that are
+ * over at once, some come back in each turn of the loop (turn.h).
  *
  * Interactive work goes before short work with files, that before background work; within one
  * priority the first comes first. One worker is never given to background work.
@@ -34,7 +35,8 @@ struct job {
     /* Of jobs.c. */
     enum job_state { JOB_NEW, JOB_WAITING, JOB_RUNNING, JOB_FINISHED } state;
     struct jobs *jobs;
-    struct job *next;
+    struct job *next, *before; /* in the list that it waits in */
+    struct job *next_subject;  /* in its bucket */
 };
 
 struct uv_loop_s;
@@ -51,6 +53,9 @@ void jobs_cancel(struct job *job);
 /* Raises the priority of a waiting job; a lower one changes nothing. */
 void jobs_raise(struct job *job, enum job_priority priority);
 bool job_cancelled(const struct job *job);
+/* Gives a thing back on a worker: what is large takes its time. The thing is taken; NULL is fine.
+ */
+void jobs_dispose(struct jobs *jobs, void (*dispose)(void *thing), void *thing);
 
 struct jobs_counts {
     size_t waiting[JOB_PRIORITIES];

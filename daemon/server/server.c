@@ -6,21 +6,19 @@
 #include "daemon/server/progress.h"
 #include "daemon/server/publish.h"
 #include "daemon/server/session.h"
+#include "daemon/server/turn.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
 #define EXIT_TROUBLE 2
 /* Work that does not look at its cancel flag for so long is left behind. */
 #define LEAVE_MS 3000
-/* A longer turn of the loop is noted: others wait meanwhile. */
-#define TURN_US 10000
 
 /* What tells the process to leave. Those but the last that were ignored when it began stay so: a
  * shell's background job, nohup. */
@@ -33,8 +31,6 @@ struct process {
     uv_loop_t loop;
     uv_signal_t signals[SIGNALS];
     uv_timer_t idle, leave;
-    uv_prepare_t turn;
-    int64_t turn_began_us;
 };
 
 static struct process *process_of(struct server *server)
@@ -67,30 +63,6 @@ void server_warn(struct server *server, const char *format, ...)
         json_set_string(params, "message", message);
         session_notify(session, METHOD_log_message, params, true);
     }
-}
-
-/* --- turns ---------------------------------------------------------------------------------- */
-
-/* By the time that this thread ran: who else is on the machine is not the loop's doing. */
-static int64_t ran_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-/* Before the loop waits. */
-static void turn_over(uv_prepare_t *handle)
-{
-    struct process *process = handle->data;
-    int64_t now = ran_us(), took = now - process->turn_began_us;
-
-    process->turn_began_us = now;
-    if (took > process->server.longest_turn_us)
-        process->server.longest_turn_us = took;
-    if (took > TURN_US)
-        log_line(LOG_DEBUG, "a turn of the loop took %lld us", (long long)took);
 }
 
 /* --- leaving -------------------------------------------------------------------------------- */
@@ -262,7 +234,7 @@ static void close_parts(struct server *server)
     jobs_free(server->jobs);
     for (size_t i = 0; i < SIGNALS; i++)
         uv_close((uv_handle_t *)&process->signals[i], NULL);
-    uv_close((uv_handle_t *)&process->turn, NULL);
+    turn_free(server->turn);
     uv_close((uv_handle_t *)&process->idle, NULL);
     uv_close((uv_handle_t *)&process->leave, NULL);
     if (server->listener)
@@ -294,13 +266,10 @@ int server_run(const struct server_options *options)
     }
     uv_timer_init(&process->loop, &process->idle);
     uv_timer_init(&process->loop, &process->leave);
-    uv_prepare_init(&process->loop, &process->turn);
-    process->idle.data = process->leave.data = process->turn.data = process;
-    process->turn_began_us = ran_us();
-    uv_prepare_start(&process->turn, turn_over);
-    uv_unref((uv_handle_t *)&process->turn);
-    // Before the socket is there: who sees it may end the daemon at once, and it is to take the
-    // socket along.
+    process->idle.data = process->leave.data = process;
+    server->turn = turn_new(&process->loop);
+    /* Before the socket is there: who sees it may end the daemon at once, and it is to take the
+     * socket along. */
     listen_for_signals(process);
     rc = open_parts(server);
     if (rc == 0)

@@ -16,6 +16,7 @@
 struct session;
 struct publish;
 struct progress;
+struct turn;
 struct uv_loop_s;
 
 struct server_options {
@@ -45,7 +46,7 @@ struct server {
     struct session *sessions;
     uint64_t last_session;
     int64_t started_ms;
-    int64_t longest_turn_us; /* of the loop, by the processor's time */
+    struct turn *turn;
     struct server_listener *listener;
     bool leaving;
     int exit_code;

@@ -52,20 +52,6 @@ struct unit *unit_new(struct member *member, int number)
     return unit;
 }
 
-void unit_free(struct unit *unit)
-{
-    if (unit->compiling) {
-        unit->compiling->unit = NULL;
-        jobs_cancel(&unit->compiling->job);
-    }
-    /* What is being written is written to its end: half a set of files helps nobody. */
-    if (unit->writing)
-        unit->writing->unit = NULL;
-    outcome_free(unit->outcome);
-    free(unit->write_why);
-    free(unit);
-}
-
 bool unit_at_rest(const struct unit *unit)
 {
     if (unit->writing)
@@ -111,43 +97,37 @@ bool unit_generates(const struct unit *unit, const char *path)
 
 /* --- what is over --------------------------------------------------------------------------- */
 
-/* A compile holds as much memory as its model is large, and giving that back takes its time. */
-struct free_work {
-    struct job job;
-    struct outcome *outcome;
-};
-
-static void free_run(struct job *job)
+static void dispose(void *outcome)
 {
-    struct free_work *work = (struct free_work *)job;
-
-    outcome_free(work->outcome);
-    work->outcome = NULL;
+    outcome_free(outcome);
 }
 
-static void free_done(struct job *job)
-{
-    struct free_work *work = (struct free_work *)job;
-
-    outcome_free(work->outcome); /* cancelled before it ran */
-    free(work);
-}
-
-/* Accepts NULL. */
+/* A compile holds as much memory as its model is large, a text is long, and giving that back takes
+ * its time. Accepts NULL. */
 static void free_later(struct server *server, struct outcome *outcome)
 {
-    struct free_work *work;
+    size_t length = 0;
 
-    if (!outcome || !outcome->compile) {
+    if (outcome && outcome->text_json)
+        shared_bytes(outcome->text_json, &length);
+    if (outcome && (outcome->compile || length >= MESSAGE_CUT) && !server->workspace->leaving)
+        jobs_dispose(server->jobs, dispose, outcome);
+    else
         outcome_free(outcome);
-        return;
+}
+
+void unit_free(struct unit *unit)
+{
+    if (unit->compiling) {
+        unit->compiling->unit = NULL;
+        jobs_cancel(&unit->compiling->job);
     }
-    work = memory_new(sizeof *work);
-    work->job.run = free_run;
-    work->job.done = free_done;
-    work->job.priority = JOB_FILE;
-    work->outcome = outcome;
-    jobs_submit(server->jobs, &work->job);
+    /* What is being written is written to its end: half a set of files helps nobody. */
+    if (unit->writing)
+        unit->writing->unit = NULL;
+    free_later(unit->member->workspace->server, unit->outcome);
+    free(unit->write_why);
+    free(unit);
 }
 
 /* The outcome without its compile, which goes elsewhere. */
@@ -191,7 +171,7 @@ static void adopt(struct unit *unit, struct compile_work *work)
     work->outcome = NULL;
     if (outcome->status == COMPILE_FAILED)
         log_line(LOG_ERROR, "%s: %s", work->script->path, outcome->why);
-    outcome_free(unit->outcome);
+    free_later(work->server, unit->outcome);
     unit->outcome = outcome;
     unit->current = work->job.revision;
     unit->written_since_ms = 0;

@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "daemon/server/jobs.h"
+#include "daemon/server/turn.h"
 
 /* A job that says when it began, and waits to be let go. */
 struct gate_job {
@@ -238,12 +239,84 @@ static void test_cancel_all(void **state)
     assert_null(strpbrk(order, "abc"));
 }
 
+static size_t handed_back;
+
+static void count_done(struct job *job)
+{
+    handed_back++;
+    free(job);
+}
+
+/* Many that are over at once come back in several turns of the loop, and all of them do. */
+static void test_turns(void **state)
+{
+    enum { MANY = 3 * TURN_THINGS };
+    struct turn_figures figures;
+    struct turn *turn;
+    size_t before;
+
+    (void)state;
+    begin(1);
+    turn = turn_new(&loop);
+    handed_back = 0;
+    submit('a', JOB_INTERACTIVE, 0, 0);
+    sem_wait(&began);
+    for (int i = 0; i < MANY; i++) {
+        struct job *job = calloc(1, sizeof *job);
+
+        assert_non_null(job);
+        job->run = run;
+        job->done = count_done;
+        job->subject = (uint64_t)i + 1;
+        jobs_submit(jobs, job);
+    }
+    jobs_cancel_all(jobs);
+    for (int i = 0; i < MANY && handed_back < MANY; i++) {
+        before = handed_back;
+        uv_run(&loop, UV_RUN_NOWAIT);
+        assert_true(handed_back - before <= TURN_THINGS);
+    }
+    assert_int_equal(handed_back, MANY);
+    let_go(1);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    turn_figures(turn, &figures);
+    assert_true(figures.most_things <= TURN_THINGS && figures.cut >= 2);
+    turn_free(turn);
+    end();
+}
+
+/* What is given back is, whether a worker comes to it or not. */
+static void dispose(void *thing)
+{
+    ++*(int *)thing;
+}
+
+static void test_dispose(void **state)
+{
+    int disposed = 0, cancelled = 0;
+
+    (void)state;
+    begin(1);
+    jobs_dispose(jobs, dispose, NULL);
+    jobs_dispose(jobs, dispose, &disposed);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(disposed, 1);
+    submit('a', JOB_INTERACTIVE, 0, 0);
+    sem_wait(&began);
+    jobs_dispose(jobs, dispose, &cancelled);
+    jobs_cancel_all(jobs);
+    let_go(1);
+    end();
+    assert_int_equal(cancelled, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_priorities), cmocka_unit_test(test_raise),
         cmocka_unit_test(test_limits),     cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_sharing),    cmocka_unit_test(test_cancel_all),
+        cmocka_unit_test(test_turns),      cmocka_unit_test(test_dispose),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
