@@ -2,11 +2,66 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 /* Memory that one big message needed is given back once it is handled. */
 #define KEEP ((size_t)1024 * 1024)
+/* Small enough that a piece which is begun costs nothing worth telling, large enough that there are
+ * few. */
+#define PIECE ((size_t)256 * 1024)
+
+void frame_pieces_release(struct frame_pieces *pieces)
+{
+    for (size_t i = 0; i < pieces->count; i++)
+        buffer_release(&pieces->list[i]);
+    free(pieces->list);
+    *pieces = (struct frame_pieces){NULL, 0, 0};
+}
+
+int frame_pieces_join(struct frame_pieces *pieces, struct buffer *out)
+{
+    int rc = buffer_reserve(out, pieces->length);
+
+    for (size_t i = 0; rc == 0 && i < pieces->count; i++) {
+        rc = buffer_append(out, pieces->list[i].data, pieces->list[i].length);
+        buffer_release(&pieces->list[i]);
+    }
+    frame_pieces_release(pieces);
+    return rc;
+}
+
+static int add_to_pieces(struct frame_pieces *pieces, const char *data, size_t length)
+{
+    while (length) {
+        struct buffer *last = pieces->count ? &pieces->list[pieces->count - 1] : NULL;
+        size_t room = last ? PIECE - last->length : 0, part = length < room ? length : room;
+
+        if (room == 0) {
+            struct buffer *list = realloc(pieces->list, (pieces->count + 1) * sizeof(*list));
+
+            if (!list)
+                return -ENOMEM;
+            pieces->list = list;
+            list[pieces->count] = (struct buffer)BUFFER_EMPTY;
+            if (buffer_reserve(&list[pieces->count], PIECE) < 0)
+                return -ENOMEM;
+            pieces->count++;
+            continue;
+        }
+        buffer_append(last, data, part);
+        pieces->length += part;
+        data += part;
+        length -= part;
+    }
+    return 0;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 void frame_reader_init(struct frame_reader *reader)
 {
@@ -15,12 +70,17 @@ void frame_reader_init(struct frame_reader *reader)
 
 void frame_reader_release(struct frame_reader *reader)
 {
+    frame_pieces_release(&reader->pieces);
     buffer_release(&reader->input);
     frame_reader_init(reader);
 }
 
 int frame_reader_feed(struct frame_reader *reader, const void *data, size_t length)
 {
+    const char *bytes = data;
+    size_t body;
+    int rc;
+
     if (reader->error)
         return reader->error;
     if (reader->start) {
@@ -32,7 +92,15 @@ int frame_reader_feed(struct frame_reader *reader, const void *data, size_t leng
         reader->line -= reader->start;
         reader->start = 0;
     }
-    return buffer_append(&reader->input, data, length);
+    if (reader->gathering) {
+        body = least(length, reader->length - reader->pieces.length);
+        rc = add_to_pieces(&reader->pieces, bytes, body);
+        if (rc < 0)
+            return rc;
+        bytes += body;
+        length -= body;
+    }
+    return buffer_append(&reader->input, bytes, length);
 }
 
 static bool is_name_char(char c)
@@ -173,6 +241,27 @@ static int read_header_byte(struct frame_reader *reader)
     return 0;
 }
 
+/* A long body: what came with its headers is the first of its pieces. */
+static int next_pieces(struct frame_reader *reader, struct frame *frame)
+{
+    if (!reader->gathering) {
+        size_t here = least(reader->input.length - reader->scanned, reader->length);
+        int rc = add_to_pieces(&reader->pieces, reader->input.data + reader->scanned, here);
+
+        if (rc < 0)
+            return rc;
+        reader->start = reader->scanned = reader->line = reader->scanned + here;
+        reader->gathering = true;
+    }
+    if (reader->pieces.length < reader->length)
+        return 0;
+    *frame = (struct frame){.pieces = reader->pieces, .length = reader->length};
+    reader->pieces = (struct frame_pieces){NULL, 0, 0};
+    reader->length = 0;
+    reader->gathering = reader->has_length = reader->in_body = reader->named = false;
+    return 1;
+}
+
 int frame_reader_next(struct frame_reader *reader, struct frame *frame)
 {
     if (reader->error)
@@ -184,9 +273,12 @@ int frame_reader_next(struct frame_reader *reader, struct frame *frame)
         if (reader->error)
             return reader->error;
     }
+    if (reader->split && reader->length > FRAME_WHOLE)
+        return next_pieces(reader, frame);
     if (reader->input.length - reader->scanned < reader->length)
         return 0;
 
+    frame->pieces = (struct frame_pieces){NULL, 0, 0};
     frame->body = reader->input.data + reader->scanned;
     frame->length = reader->length;
     /* The bytes stay where they are until the next feed; only the marks move on. */
@@ -198,7 +290,7 @@ int frame_reader_next(struct frame_reader *reader, struct frame *frame)
 
 bool frame_reader_pending(const struct frame_reader *reader)
 {
-    return reader->input.length > reader->start;
+    return reader->gathering || reader->input.length > reader->start;
 }
 
 const char *frame_error_text(int error)

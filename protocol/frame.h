@@ -20,6 +20,9 @@
  *     if (rc < 0)
  *         log and close: frame_error_text(rc)
  *
+ * A reader that splits gives bodies longer than FRAME_WHOLE in pieces, as they came: feeding it
+ * never costs more than copying what is fed, and whoever has the time joins them.
+ *
  * How the bytes are cut into feeds changes nothing in what comes out. The reader holds the bytes
  * that arrived and no more: a length that was only announced allocates nothing. One thread at a
  * time.
@@ -38,19 +41,36 @@ enum frame_error {
     FRAME_CHARSET = -1006, /* a Content-Type with a charset other than UTF-8 */
 };
 
+#define FRAME_WHOLE ((size_t)64 * 1024)
+
+/* A long body. Zeroed: none. */
+struct frame_pieces {
+    struct buffer *list;
+    size_t count;
+    size_t length; /* in all */
+};
+
+void frame_pieces_release(struct frame_pieces *pieces);
+/* Appends them all, and releases them one by one. 0 or -ENOMEM. Any thread. */
+int frame_pieces_join(struct frame_pieces *pieces, struct buffer *out);
+
 struct frame {
-    const char *body; /* borrowed from the reader until the next feed, next or release; a zero byte
-                         does not follow */
+    struct frame_pieces pieces; /* the caller's from here on; none: the body is whole */
+    const char *body; /* NULL where it comes in pieces; borrowed from the reader until the next
+                         feed, next or release; a zero byte does not follow */
     size_t length;
 };
 
 struct frame_reader {
-    struct buffer input; /* what was fed and not yet consumed */
-    size_t start;        /* in input: where the message under way begins */
-    size_t scanned;      /* in input: how far headers were read */
-    size_t line;         /* in input: where the header line under way begins */
-    bool named;          /* the colon of that line was seen */
-    size_t length;       /* Content-Length, once has_length */
+    bool split;                 /* long bodies in pieces; set after frame_reader_init() */
+    bool gathering;             /* the body under way goes to `pieces` */
+    struct frame_pieces pieces; /* of that body, so far */
+    struct buffer input;        /* what was fed and not yet consumed */
+    size_t start;               /* in input: where the message under way begins */
+    size_t scanned;             /* in input: how far headers were read */
+    size_t line;                /* in input: where the header line under way begins */
+    bool named;                 /* the colon of that line was seen */
+    size_t length;              /* Content-Length, once has_length */
     bool has_length;
     bool in_body; /* the headers are complete; the body begins at `scanned` */
     int error;    /* the first framing error, for good */

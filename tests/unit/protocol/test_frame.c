@@ -241,6 +241,82 @@ static void test_errors_have_texts(void **state)
         assert_string_not_equal(frame_error_text(error), frame_error_text(0));
 }
 
+/* A reader that splits gives the same bodies, long ones in pieces, and never holds a long one in
+ * the memory that it feeds: growing that would copy what is there. */
+static void test_pieces(void **state)
+{
+    static const size_t lengths[] = {10, FRAME_WHOLE, FRAME_WHOLE + 1, 3, 5000000, 700000, 0};
+    static const size_t steps[] = {65536, 1000003, 4093};
+    enum { COUNT = sizeof lengths / sizeof *lengths };
+    struct buffer wire = BUFFER_EMPTY;
+    char *body = malloc(5000000);
+
+    (void)state;
+    assert_non_null(body);
+    for (size_t i = 0; i < 5000000; i++)
+        body[i] = (char)('a' + i % 23);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(frame_write(&wire, body + i, lengths[i] > i ? lengths[i] - i : 0), 0);
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+        struct frame_reader reader;
+        size_t got = 0;
+
+        frame_reader_init(&reader);
+        reader.split = true;
+        for (size_t at = 0; at < wire.length; at += steps[s]) {
+            size_t rest = wire.length - at;
+            struct frame frame;
+
+            assert_int_equal(
+                frame_reader_feed(&reader, wire.data + at, rest < steps[s] ? rest : steps[s]), 0);
+            assert_true(reader.input.length <= FRAME_WHOLE + 64 + steps[s]);
+            while (frame_reader_next(&reader, &frame) > 0) {
+                struct buffer joined = BUFFER_EMPTY;
+                size_t length = lengths[got] > got ? lengths[got] - got : 0;
+
+                assert_int_equal(frame.length, length);
+                assert_int_equal(frame.body == NULL, length > FRAME_WHOLE);
+                assert_int_equal(frame.pieces.count > 0, length > FRAME_WHOLE);
+                if (frame.body)
+                    buffer_append(&joined, frame.body, length);
+                else
+                    assert_int_equal(frame_pieces_join(&frame.pieces, &joined), 0);
+                assert_int_equal(joined.length, length);
+                assert_memory_equal(joined.data, body + got, length);
+                buffer_release(&joined);
+                got++;
+            }
+        }
+        assert_int_equal(got, COUNT);
+        assert_false(frame_reader_pending(&reader));
+        /* The last one was not long: what the long one needed is not kept. */
+        frame_reader_feed(&reader, wire.data, 100);
+        frame_reader_release(&reader);
+    }
+    buffer_release(&wire);
+    free(body);
+}
+
+/* Ends in the middle of a long body. */
+static void test_pieces_cut_off(void **state)
+{
+    static const char head[] = "Content-Length: 200000\r\n\r\n";
+    char bytes[1000] = {0};
+    struct frame_reader reader;
+    struct frame frame;
+
+    (void)state;
+    frame_reader_init(&reader);
+    reader.split = true;
+    assert_int_equal(frame_reader_feed(&reader, head, sizeof head - 1), 0);
+    assert_int_equal(frame_reader_next(&reader, &frame), 0);
+    assert_true(frame_reader_pending(&reader));
+    assert_int_equal(frame_reader_feed(&reader, bytes, sizeof bytes), 0);
+    assert_int_equal(frame_reader_next(&reader, &frame), 0);
+    assert_true(frame_reader_pending(&reader));
+    frame_reader_release(&reader);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +327,8 @@ int main(void)
         cmocka_unit_test(test_a_number_allocates_nothing),
         cmocka_unit_test(test_written_frames_are_read),
         cmocka_unit_test(test_errors_have_texts),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_pieces_cut_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
