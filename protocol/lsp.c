@@ -182,6 +182,25 @@ int lsp_text_set(struct lsp_text *text, const char *bytes, size_t length)
     return 0;
 }
 
+int lsp_text_copy(struct lsp_text *text, const struct lsp_text *from)
+{
+    struct lsp_text fresh = LSP_TEXT_EMPTY;
+    int rc = reserve_lines(&fresh, from->line_count);
+
+    if (rc == 0)
+        rc = buffer_append(&fresh.bytes, from->bytes.data, from->bytes.length);
+    if (rc < 0) {
+        lsp_text_release(&fresh);
+        return rc;
+    }
+    if (from->line_count)
+        memcpy(fresh.lines, from->lines, from->line_count * sizeof(*fresh.lines));
+    fresh.line_count = from->line_count;
+    lsp_text_release(text);
+    *text = fresh;
+    return 0;
+}
+
 /* Where the content of a line ends: before its terminator. */
 static size_t line_end(const struct lsp_text *text, size_t line)
 {

@@ -57,6 +57,9 @@ void lsp_text_release(struct lsp_text *text);
  * 2^31 - 1 bytes; the text is as before then. */
 int lsp_text_set(struct lsp_text *text, const char *bytes, size_t length);
 
+/* Sets the whole text to that of another one. Errors as lsp_text_set. */
+int lsp_text_copy(struct lsp_text *text, const struct lsp_text *from);
+
 /* Replaces the bytes from `start` to `end` (clamped to the text). Errors as lsp_text_set. */
 int lsp_text_replace(struct lsp_text *text, size_t start, size_t end, const char *bytes,
                      size_t length);

@@ -153,6 +153,14 @@ void rpc_message_release(struct rpc_message *message)
     *message = (struct rpc_message){.kind = RPC_INVALID};
 }
 
+struct rpc_message rpc_message_take(struct rpc_message *message)
+{
+    struct rpc_message taken = *message;
+
+    *message = (struct rpc_message){.kind = RPC_INVALID};
+    return taken;
+}
+
 bool rpc_message_number(const struct rpc_message *message, int64_t *id)
 {
     return message->kind == RPC_RESPONSE && json_value_int(json_member(message->root, "id"), id);

@@ -47,6 +47,8 @@ struct rpc_message {
 /* Reads one body. 0, or -ENOMEM and the message is empty. The text is not needed afterwards. */
 int rpc_message_read(struct rpc_message *message, const char *text, size_t length);
 void rpc_message_release(struct rpc_message *message);
+/* Hands the message over; what it was borrowed from stays valid. The one that is left is empty. */
+struct rpc_message rpc_message_take(struct rpc_message *message);
 
 /* The id of a response to one of our own requests, whose ids are numbers. False: not one of ours.
  */

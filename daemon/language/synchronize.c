@@ -16,48 +16,170 @@ static struct document *find(struct session *session, const struct request *requ
     return uri ? documents_find(&session->server->documents, session->id, uri) : NULL;
 }
 
+/* --- texts ---------------------------------------------------------------------------------- */
+
+/*
+ * A document's new text, made on a worker because it is large, or much is changed in it. Messages
+ * that come behind wait for it.
+ */
+struct text_work {
+    struct job job;
+    struct server *server;
+    uint64_t session;
+    struct rpc_message message; /* what is borrowed below lives in it */
+    char *uri;
+    int64_t version;
+    const char *bytes; /* of a document that is opened; NULL: it is changed */
+    size_t length;
+    const struct json *changes;
+    enum lsp_encoding encoding;
+    struct text *text; /* held; before and after */
+    int error;
+};
+
+static void opened(struct session *session, const char *uri, int64_t version, struct text *text)
+{
+    struct server *server = session->server;
+    struct document *document = documents_open(&server->documents, session->id, uri, version, text);
+
+    if (document->path)
+        workspace_edited(server->workspace, document->path);
+}
+
+static void changed(struct session *session, struct document *document)
+{
+    if (!document->path)
+        return;
+    pull_content_modified(session, document->path);
+    workspace_edited(session->server->workspace, document->path);
+}
+
+static void log_refused(const char *uri, int error)
+{
+    log_line(LOG_WARNING, "%s: a change could not be applied: %s", uri, strerror(-error));
+}
+
+static void text_run(struct job *job)
+{
+    struct text_work *work = (struct text_work *)job;
+
+    if (work->bytes)
+        work->text = text_new(work->bytes, work->length, &work->error);
+    else
+        work->error = text_change(&work->text, work->changes, work->encoding);
+    rpc_message_release(&work->message);
+}
+
+static void take_text(struct session *session, struct text_work *work)
+{
+    struct documents *documents = &session->server->documents;
+    struct document *document = documents_find(documents, session->id, work->uri);
+
+    if (work->error < 0) {
+        log_refused(work->uri, work->error);
+    } else if (work->bytes) {
+        opened(session, work->uri, work->version, work->text);
+        work->text = NULL;
+    } else if (document) {
+        work->text = document_set(documents, document, work->version, work->text);
+        changed(session, document);
+    }
+}
+
+static void text_done(struct job *job)
+{
+    struct text_work *work = (struct text_work *)job;
+    struct session *session = session_find(work->server, work->session);
+
+    if (session && !session->over && !job_cancelled(job)) {
+        take_text(session, work);
+        if (!session->over)
+            session_go_on(session);
+    }
+    text_drop_later(work->text, work->server->jobs);
+    rpc_message_release(&work->message);
+    free(work->uri);
+    free(work);
+}
+
+static struct text_work *text_work_new(struct session *session, const char *uri, int64_t version)
+{
+    struct text_work *work = memory_new(sizeof *work);
+
+    work->job.run = text_run;
+    work->job.done = text_done;
+    work->job.priority = JOB_INTERACTIVE;
+    work->server = session->server;
+    work->session = session->id;
+    work->uri = memory_text(uri);
+    work->version = version;
+    return work;
+}
+
+static void send_to_worker(struct session *session, const struct request *request,
+                           struct text_work *work)
+{
+    work->message = rpc_message_take(request->message);
+    session_hold(session);
+    jobs_submit(session->server->jobs, &work->job);
+}
+
 void method_did_open(struct session *session, const struct request *request)
 {
     const struct json *item = json_member(request->params, "textDocument");
-    const char *uri = json_string(item, "uri"), *text;
-    struct document *document;
+    int64_t version = json_int(item, "version", 0);
+    const char *uri = json_string(item, "uri"), *bytes;
     size_t length;
+    struct text *text;
     int error;
 
-    text = json_value_text(json_member(item, "text"), &length);
-    if (!uri || !text)
+    bytes = json_value_text(json_member(item, "text"), &length);
+    if (!uri || !bytes)
         return;
-    document = documents_open(&session->server->documents, session->id, uri,
-                              json_int(item, "version", 0), text, length, &error);
-    if (!document) {
-        log_line(LOG_ERROR, "%s: %s", uri, strerror(-error));
+    if (length > TEXT_SMALL) {
+        struct text_work *work = text_work_new(session, uri, version);
+
+        work->bytes = bytes;
+        work->length = length;
+        send_to_worker(session, request, work);
         return;
     }
-    if (document->path)
-        workspace_edited(session->server->workspace, document->path);
+    text = text_new(bytes, length, &error);
+    if (text)
+        opened(session, uri, version, text);
+    else
+        log_refused(uri, error);
 }
 
 void method_did_change(struct session *session, const struct request *request)
 {
     struct document *document = find(session, request);
     const struct json *item = json_member(request->params, "textDocument");
+    const struct json *changes = json_member(request->params, "contentChanges");
+    int64_t version;
     int rc;
 
     if (!document)
         return;
-    rc = document_change(&session->server->documents, document,
-                         json_int(item, "version", document->version + 1),
-                         json_member(request->params, "contentChanges"), session->encoding);
-    if (rc < 0) {
-        log_line(LOG_WARNING, "%s: a change could not be applied: %s", document->uri,
-                 strerror(-rc));
+    version = json_int(item, "version", document->version + 1);
+    if (!text_is_little_work(document->text, changes)) {
+        struct text_work *work = text_work_new(session, document->uri, version);
+
+        work->text = text_hold(document->text);
+        work->changes = changes;
+        work->encoding = session->encoding;
+        send_to_worker(session, request, work);
         return;
     }
-    if (!document->path)
-        return;
-    pull_content_modified(session, document->path);
-    workspace_edited(session->server->workspace, document->path);
+    rc =
+        document_change(&session->server->documents, document, version, changes, session->encoding);
+    if (rc < 0)
+        log_refused(document->uri, rc);
+    else
+        changed(session, document);
 }
+
+/* --- the rest ------------------------------------------------------------------------------- */
 
 void method_did_save(struct session *session, const struct request *request)
 {
@@ -65,7 +187,7 @@ void method_did_save(struct session *session, const struct request *request)
 
     if (!document || !document->path)
         return;
-    document_saved(document);
+    document_saved(&session->server->documents, document);
     workspace_edited(session->server->workspace, document->path);
 }
 
@@ -77,7 +199,7 @@ void method_did_close(struct session *session, const struct request *request)
     if (!document)
         return;
     path = memory_text(document->path);
-    documents_close(&session->server->documents, document);
+    text_drop_later(documents_close(&session->server->documents, document), session->server->jobs);
     if (path)
         workspace_edited(session->server->workspace, path);
     free(path);

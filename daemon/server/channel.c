@@ -34,7 +34,7 @@ struct channel {
     uv_timer_t flush;
     char *block;
     uv_fs_t reading;
-    bool reading_file;
+    bool reading_file, paused;
     struct piece *first, **last; /* written one after the other; the first is under way */
     size_t queued, pieces;
     bool ended, broken, closing, closed_handles;
@@ -148,7 +148,7 @@ static void file_read(uv_fs_t *request)
     }
     if (got > 0) {
         channel->events.received(channel->events.state, channel->block, (size_t)got);
-        if (!channel->ended && !channel->closing)
+        if (!channel->ended && !channel->closing && !channel->paused)
             read_file(channel);
     } else {
         end_input(channel, (int)got);
@@ -168,6 +168,33 @@ int channel_start(struct channel *channel)
 {
     return channel->in_open ? uv_read_start(&channel->in.stream, give_block, stream_read)
                             : read_file(channel);
+}
+
+void channel_pause(struct channel *channel)
+{
+    if (channel->paused || channel->ended)
+        return;
+    channel->paused = true;
+    if (channel->in_open)
+        uv_read_stop(&channel->in.stream);
+}
+
+void channel_resume(struct channel *channel)
+{
+    int rc = 0;
+
+    if (!channel->paused)
+        return;
+    channel->paused = false;
+    if (channel->ended || channel->closing)
+        return;
+    /* A read of a file that was under way when it was paused goes on by itself. */
+    if (channel->in_open)
+        rc = uv_read_start(&channel->in.stream, give_block, stream_read);
+    else if (!channel->reading_file)
+        rc = read_file(channel);
+    if (rc < 0)
+        end_input(channel, rc);
 }
 
 /* --- writing -------------------------------------------------------------------------------- */

@@ -37,6 +37,9 @@ struct channel_events {
 struct channel *channel_new(struct uv_loop_s *loop, int input, int output,
                             const struct channel_events *events, int *error);
 int channel_start(struct channel *channel);
+/* Nothing more is received until the other one is called. Twice is fine. */
+void channel_pause(struct channel *channel);
+void channel_resume(struct channel *channel);
 /* Takes the message. False: it was not queued, because the client is stuck or gone. */
 bool channel_send(struct channel *channel, struct message *message);
 /* All bytes that are not written yet. */

@@ -1,9 +1,10 @@
 #include "daemon/server/documents.h"
 
+#include "daemon/compiler/model/load.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "protocol/uri.h"
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@ static void document_free(struct document *document)
 {
     free(document->uri);
     free(document->path);
-    lsp_text_release(&document->text);
+    free(document->identity);
+    text_drop(document->text);
     free(document);
 }
 
@@ -20,49 +22,99 @@ void documents_release(struct documents *documents)
     for (size_t i = 0; i < documents->count; i++)
         document_free(documents->list[i]);
     free(documents->list);
-    *documents = (struct documents){NULL, 0, 0};
+    table_release(&documents->by_path);
+    table_release(&documents->by_file);
+    *documents = (struct documents){.list = NULL};
 }
 
-void document_saved(struct document *document)
+/* --- by path and by file -------------------------------------------------------------------- */
+
+static void add_by_path(struct documents *documents, struct document *document)
+{
+    if (document->path)
+        document->same_path = table_put(&documents->by_path, document->path, document);
+}
+
+static void drop_by_path(struct documents *documents, struct document *document)
+{
+    struct document *first = document->path ? table_get(&documents->by_path, document->path) : NULL;
+    struct document **at = &first;
+
+    if (!first)
+        return;
+    while (*at != document)
+        at = &(*at)->same_path;
+    *at = document->same_path;
+    if (first)
+        table_put(&documents->by_path, document->path, first);
+    else
+        table_take(&documents->by_path, document->path);
+}
+
+static void drop_by_file(struct documents *documents, struct document *document)
+{
+    struct document *first =
+        document->identity ? table_get(&documents->by_file, document->identity) : NULL;
+    struct document **at = &first;
+
+    if (!first)
+        return;
+    while (*at != document)
+        at = &(*at)->same_file;
+    *at = document->same_file;
+    if (first)
+        table_put(&documents->by_file, document->identity, first);
+    else
+        table_take(&documents->by_file, document->identity);
+    free(document->identity);
+    document->identity = NULL;
+}
+
+static bool file_name_of(const char *path, char name[48])
 {
     struct file_identity identity;
 
-    document->device = document->inode = 0;
-    if (document->path && path_identity(document->path, &identity)) {
-        document->device = identity.device;
-        document->inode = identity.inode;
-    }
-}
-
-/* The same file: by its path, else by what the file system says it is. */
-static bool same_file(const struct document *document, const char *path, bool look)
-{
-    struct file_identity identity;
-
-    if (!document->path)
+    if (!path_identity(path, &identity) || !identity.inode)
         return false;
-    if (strcmp(document->path, path) == 0)
-        return true;
-    return look && document->inode && path_identity(path, &identity) &&
-           identity.device == document->device && identity.inode == document->inode;
+    snprintf(name, 48, "%llx:%llx", (unsigned long long)identity.device,
+             (unsigned long long)identity.inode);
+    return true;
+}
+
+void document_saved(struct documents *documents, struct document *document)
+{
+    char name[48];
+
+    drop_by_file(documents, document);
+    if (!document->path || !file_name_of(document->path, name))
+        return;
+    document->identity = memory_text(name);
+    document->same_file = table_put(&documents->by_file, name, document);
 }
 
 struct document *documents_find_path(struct documents *documents, uint64_t session,
                                      const char *path)
 {
     struct document *found = NULL;
+    char name[48];
 
     /* Paths first: they cost nothing, and after an atomic save they are what stays. */
-    for (int look = 0; look < 2 && !found; look++)
-        for (size_t i = 0; i < documents->count; i++) {
-            struct document *document = documents->list[i];
-
-            if ((session == 0 || document->session == session) && same_file(document, path, look) &&
-                (!found || document->change > found->change))
-                found = document;
-        }
+    for (struct document *document = table_get(&documents->by_path, path); document;
+         document = document->same_path)
+        if ((session == 0 || document->session == session) &&
+            (!found || document->change > found->change))
+            found = document;
+    if (found || !documents->by_file.count || !file_name_of(path, name))
+        return found;
+    for (struct document *document = table_get(&documents->by_file, name); document;
+         document = document->same_file)
+        if ((session == 0 || document->session == session) &&
+            (!found || document->change > found->change))
+            found = document;
     return found;
 }
+
+/* --- the rest ------------------------------------------------------------------------------- */
 
 struct document *documents_find(struct documents *documents, uint64_t session, const char *uri)
 {
@@ -90,42 +142,43 @@ struct document *documents_of(struct documents *documents, uint64_t session)
 }
 
 struct document *documents_open(struct documents *documents, uint64_t session, const char *uri,
-                                int64_t version, const char *text, size_t length, int *error)
+                                int64_t version, struct text *text)
 {
     struct document *document = documents_find(documents, session, uri);
-    bool fresh = !document;
     char *path = NULL;
 
-    if (fresh) {
+    if (!document) {
         document = memory_new(sizeof *document);
         document->session = session;
-        document->text = (struct lsp_text)LSP_TEXT_EMPTY;
         if (uri_to_path(uri, &path) == 0)
             document->path = path_canonical(path);
         free(path);
+        documents->list = memory_grow(documents->list, documents->count, sizeof *documents->list);
+        documents->list[documents->count++] = document;
+        add_by_path(documents, document);
     }
     free(document->uri);
     document->uri = memory_text(uri);
+    text_drop(document_set(documents, document, version, text));
+    document_saved(documents, document);
+    return document;
+}
+
+struct text *document_set(struct documents *documents, struct document *document, int64_t version,
+                          struct text *text)
+{
+    struct text *before = document->text;
+
+    document->text = text;
     document->version = version;
     document->change = ++documents->changes;
-    document_saved(document);
-    *error = lsp_text_set(&document->text, text, length);
-    if (*error < 0) {
-        if (fresh)
-            document_free(document);
-        return NULL;
-    }
-    if (fresh) {
-        documents->list = memory_grow(documents->list, documents->count, sizeof *documents->list);
-        documents->list[documents->count++] = document;
-    }
-    return document;
+    return before;
 }
 
 int document_change(struct documents *documents, struct document *document, int64_t version,
                     const struct json *changes, enum lsp_encoding encoding)
 {
-    int rc = lsp_text_change(&document->text, changes, encoding);
+    int rc = text_change(&document->text, changes, encoding);
 
     if (rc == 0) {
         document->version = version;
@@ -134,12 +187,18 @@ int document_change(struct documents *documents, struct document *document, int6
     return rc;
 }
 
-void documents_close(struct documents *documents, struct document *document)
+struct text *documents_close(struct documents *documents, struct document *document)
 {
+    struct text *text = document->text;
+
     for (size_t i = 0; i < documents->count; i++)
         if (documents->list[i] == document) {
             documents->list[i] = documents->list[--documents->count];
             break;
         }
+    drop_by_path(documents, document);
+    drop_by_file(documents, document);
+    document->text = NULL;
     document_free(document);
+    return text;
 }

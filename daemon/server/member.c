@@ -21,8 +21,7 @@ struct read_work {
     struct server *server;
     enum member_kind kind;
     char *path;
-    char *text; /* of the editor; NULL: the disk's */
-    size_t length;
+    struct text *text; /* of the editor, held; NULL: the disk's */
     int64_t version;
     uint64_t change;
 
@@ -52,6 +51,20 @@ struct check_work {
     } * units;
     size_t unit_count;
 };
+
+static void dispose(void *script)
+{
+    script_release(script);
+}
+
+/* Accepts NULL. */
+static void release_later(struct script *script, const struct workspace *workspace)
+{
+    if (script && script->text.bytes.length > TEXT_SMALL && !workspace->leaving)
+        jobs_dispose(workspace->server->jobs, dispose, script);
+    else
+        script_release(script);
+}
 
 struct member *member_new(struct workspace *workspace, enum member_kind kind, const char *path)
 {
@@ -117,7 +130,7 @@ void member_free(struct member *member)
         unit_free(member->units[i]);
     free(member->units);
     release_waiters(member, NULL);
-    script_release(member->script);
+    release_later(member->script, member->workspace);
     snapshot_release(&member->disk);
     path_list_release(&member->links);
     free(member->path);
@@ -239,8 +252,9 @@ static void watch_folders(struct read_work *work)
 static void read_run(struct job *job)
 {
     struct read_work *work = (struct read_work *)job;
+    const char *shown = NULL;
     char *disk = NULL;
-    size_t size = 0;
+    size_t size = 0, length = 0;
 
     if (work->kind == MEMBER_MODEL) {
         snapshot_note(&work->disk, work->path);
@@ -248,13 +262,14 @@ static void read_run(struct job *job)
         work->script = script_of_model(work->path);
     } else {
         disk = read_disk(work, &size);
-        work->saved =
-            !work->text || (disk && size == work->length && memcmp(disk, work->text, size) == 0);
-        if (work->text) {
+        if (work->text)
+            shown = text_bytes(work->text, &length);
+        work->saved = !shown || (disk && size == length && memcmp(disk, shown, size) == 0);
+        if (shown) {
             /* What the editor shows needs no waiting for the disk. */
             work->busy = false;
             work->exists = true;
-            work->script = script_read(work->path, work->text, work->length, path_canonical);
+            work->script = script_read(work->path, shown, length, path_canonical);
         } else if (disk) {
             work->script = script_read(work->path, disk, size, path_canonical);
         }
@@ -291,7 +306,7 @@ static void take_script(struct member *member, struct script *script)
             unit_free(old[i]);
     free(old);
     member->script = script;
-    script_release(before);
+    release_later(before, member->workspace);
     member_concern(member);
     member_touch(member);
 }
@@ -353,10 +368,10 @@ static void read_done(struct job *job)
         if (!job_cancelled(job) && !workspace->leaving)
             apply(member, work);
     }
-    script_release(work->script);
+    release_later(work->script, workspace);
     snapshot_release(&work->disk);
     path_list_release(&work->links);
-    free(work->text);
+    text_drop_later(work->text, work->server->jobs);
     free(work->path);
     free(work);
     if (member) {
@@ -387,10 +402,7 @@ void member_read(struct member *member, enum job_priority priority)
     work->version = -1;
     snapshot_init(&work->disk);
     if (document && member->kind == MEMBER_SCRIPT) {
-        work->length = document->text.bytes.length;
-        work->text = malloc(work->length + 1);
-        if (work->text && work->length)
-            memcpy(work->text, document->text.bytes.data, work->length);
+        work->text = text_hold(document->text);
         work->version = document->version;
         work->change = document->change;
     }

@@ -241,7 +241,7 @@ static bool pull_again(struct session *session, const char *path)
  * several editors may have the file open, and the text that was read is then only one of theirs. */
 static bool is_of(const struct member *member, const struct document *document)
 {
-    const struct buffer *text = &document->text.bytes;
+    const struct buffer *text = &document->text->lsp.bytes;
 
     if (member->change == document->change)
         return true;

@@ -1,5 +1,6 @@
 #include "daemon/server/server.h"
 
+#include "daemon/server/incoming.h"
 #include "daemon/server/listen.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
@@ -31,6 +32,7 @@ struct process {
     uv_loop_t loop;
     uv_signal_t signals[SIGNALS];
     uv_timer_t idle, leave;
+    uv_idle_t back;
 };
 
 static struct process *process_of(struct server *server)
@@ -63,6 +65,25 @@ void server_warn(struct server *server, const char *format, ...)
         json_set_string(params, "message", message);
         session_notify(session, METHOD_log_message, params, true);
     }
+}
+
+/* --- what waits for the next turn ------------------------------------------------------------- */
+
+static void come_back(uv_idle_t *handle)
+{
+    struct process *process = handle->data;
+
+    uv_idle_stop(handle);
+    for (struct session *session = process->server.sessions, *next; session; session = next) {
+        next = session->next;
+        if (session->waiting && !session->over)
+            incoming_work(session);
+    }
+}
+
+void server_come_back(struct server *server)
+{
+    uv_idle_start(&process_of(server)->back, come_back);
 }
 
 /* --- leaving -------------------------------------------------------------------------------- */
@@ -236,6 +257,7 @@ static void close_parts(struct server *server)
         uv_close((uv_handle_t *)&process->signals[i], NULL);
     turn_free(server->turn);
     uv_close((uv_handle_t *)&process->idle, NULL);
+    uv_close((uv_handle_t *)&process->back, NULL);
     uv_close((uv_handle_t *)&process->leave, NULL);
     if (server->listener)
         listener_close(server->listener);
@@ -266,7 +288,8 @@ int server_run(const struct server_options *options)
     }
     uv_timer_init(&process->loop, &process->idle);
     uv_timer_init(&process->loop, &process->leave);
-    process->idle.data = process->leave.data = process;
+    uv_idle_init(&process->loop, &process->back);
+    process->idle.data = process->leave.data = process->back.data = process;
     server->turn = turn_new(&process->loop);
     /* Before the socket is there: who sees it may end the daemon at once, and it is to take the
      * socket along. */

@@ -1,6 +1,7 @@
 #include "daemon/server/session.h"
 
 #include "daemon/server/channel.h"
+#include "daemon/server/incoming.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/parent.h"
@@ -18,20 +19,9 @@
 /* An optional message is sent only while less than this waits. */
 #define OPTIONAL_LIMIT ((size_t)1024 * 1024)
 
-typedef void entry(struct session *session, const struct request *request);
-
-static entry *const entries[METHOD_COUNT] = {
-#define METHOD_IN(id, name, kind, states, doc) [METHOD_##id] = method_##id,
-#define METHOD_OUT(id, name, kind, doc)
-#include "protocol/methods.def"
-#undef METHOD_IN
-#undef METHOD_OUT
-};
-
 /* --- sending -------------------------------------------------------------------------------- */
 
-/* The one way out of the daemon. Takes the body. */
-static void send_body(struct session *session, struct message *body)
+void session_send(struct session *session, struct message *body)
 {
     if (session->over || !session->channel) {
         message_release(body);
@@ -64,7 +54,7 @@ void session_notify(struct session *session, enum method_id method, struct json 
     rpc_write_notification(&body.bytes, method_name(method), params);
     if (body.bytes.length == 0)
         body.bytes.failed = true;
-    send_body(session, &body);
+    session_send(session, &body);
 }
 
 void session_ask(struct session *session, enum method_id method, struct json *params,
@@ -83,7 +73,7 @@ void session_ask(struct session *session, enum method_id method, struct json *pa
     rpc_write_request(&body.bytes, session->last_request, method_name(method), params);
     if (body.bytes.length == 0)
         body.bytes.failed = true;
-    send_body(session, &body);
+    session_send(session, &body);
 }
 
 struct session *session_find(struct server *server, uint64_t id)
@@ -121,7 +111,7 @@ void answer_result(struct server *server, struct answer answer, struct json *res
     rc = rpc_registry_answer_result(&session->registry, answer.ticket, result, &body);
     if (rc < 0)
         body.bytes.failed = true;
-    send_body(session, &body);
+    session_send(session, &body);
 }
 
 void answer_error(struct server *server, struct answer answer, int code, const char *format, ...)
@@ -139,117 +129,7 @@ void answer_error(struct server *server, struct answer answer, int code, const c
     if (rpc_registry_answer_error(&session->registry, answer.ticket, code, message, NULL, &body) <
         0)
         body.bytes.failed = true;
-    send_body(session, &body);
-}
-
-/* For what never became a request. */
-static void refuse(struct session *session, const char *id, int code, const char *message)
-{
-    struct message body = MESSAGE_EMPTY;
-
-    if (rpc_write_error(&body.bytes, id, code, message, NULL) < 0)
-        body.bytes.failed = true;
-    send_body(session, &body);
-}
-
-/* --- receiving ------------------------------------------------------------------------------ */
-
-static void handle_response(struct session *session, const struct rpc_message *message)
-{
-    int64_t id;
-
-    if (!rpc_message_number(message, &id))
-        return;
-    for (size_t i = 0; i < session->asked_count; i++) {
-        struct session_asked asked = session->asked[i];
-
-        if (asked.id != id)
-            continue;
-        session->asked[i] = session->asked[--session->asked_count];
-        asked.function(session, asked.state, message->result, message->error);
-        return;
-    }
-}
-
-static void handle_call(struct session *session, const struct rpc_message *message,
-                        const char *text)
-{
-    struct request request = {.params = message->params, .message = message, .text = text};
-    const struct method *method;
-    int rc = method_admit(session->state, message, &method);
-
-    if (rc == METHOD_DROP)
-        return;
-    if (rc < 0) {
-        refuse(session, message->id, rc, rpc_code_text(rc));
-        return;
-    }
-    if (message->kind == RPC_REQUEST) {
-        request.answer.session = session->id;
-        rc = rpc_registry_open(&session->registry, message->id, method->name, NULL,
-                               &request.answer.ticket);
-        if (rc < 0) {
-            refuse(session, message->id, rc == -EEXIST ? RPC_INVALID_REQUEST : RPC_REQUEST_FAILED,
-                   rc == -EEXIST ? "a request with this id is open" : "too many requests are open");
-            return;
-        }
-    }
-    entries[method->id](session, &request);
-}
-
-static void handle(struct session *session, const struct frame *frame)
-{
-    struct rpc_message message;
-
-    if (rpc_message_read(&message, frame->body, frame->length) < 0) {
-        log_line(LOG_ERROR, "out of memory while reading a message");
-        session_end(session, 1, false);
-        return;
-    }
-    switch (message.kind) {
-    case RPC_REQUEST:
-    case RPC_NOTIFICATION:
-        handle_call(session, &message, frame->body);
-        break;
-    case RPC_RESPONSE:
-        handle_response(session, &message);
-        break;
-    case RPC_INVALID:
-        log_line(LOG_WARNING, "session %llu: %s", (unsigned long long)session->id, message.reason);
-        if (message.answer)
-            refuse(session, message.id, message.code, message.reason);
-        break;
-    }
-    rpc_message_release(&message);
-}
-
-static void received(void *state, const char *bytes, size_t length)
-{
-    struct session *session = state;
-    struct frame frame;
-    int rc = frame_reader_feed(&session->reader, bytes, length);
-
-    while (rc >= 0 && !session->over && (rc = frame_reader_next(&session->reader, &frame)) > 0)
-        handle(session, &frame);
-    if (rc < 0 && !session->over) {
-        const char *reason = rc == -ENOMEM ? "out of memory" : frame_error_text(rc);
-
-        log_line(LOG_WARNING, "session %llu: %s", (unsigned long long)session->id, reason);
-        refuse(session, "null", RPC_PARSE_ERROR, reason);
-        session_end(session, 1, true);
-    }
-}
-
-static void ended(void *state, int error)
-{
-    struct session *session = state;
-
-    if (frame_reader_pending(&session->reader))
-        log_line(LOG_WARNING, "session %llu: the input ended within a message",
-                 (unsigned long long)session->id);
-    if (error)
-        log_line(LOG_INFO, "session %llu: %s", (unsigned long long)session->id, strerror(-error));
-    session_end(session, session->state == METHOD_SHUT_DOWN ? 0 : 1, error == 0);
+    session_send(session, &body);
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
@@ -277,13 +157,14 @@ struct session *session_new(struct server *server, int input, int output, bool s
 {
     struct session *session = memory_new(sizeof *session);
     const struct channel_events events = {
-        .state = session, .received = received, .ended = ended, .closed = closed};
+        .state = session, .received = incoming_received, .ended = incoming_ended, .closed = closed};
 
     session->server = server;
     session->id = ++server->last_session;
     session->stdio = stdio;
     session->state = METHOD_NEW;
     frame_reader_init(&session->reader);
+    session->reader.split = true;
     rpc_registry_init(&session->registry);
     session->channel = channel_new(server->loop, input, output, &events, error);
     if (!session->channel) {
@@ -315,7 +196,8 @@ void session_end(struct session *session, int exit_code, bool flush)
     while ((document = documents_of(&session->server->documents, session->id))) {
         char *path = memory_text(document->path);
 
-        documents_close(&session->server->documents, document);
+        text_drop_later(documents_close(&session->server->documents, document),
+                        session->server->jobs);
         if (path)
             workspace_edited(session->server->workspace, path);
         free(path);

@@ -22,9 +22,9 @@ struct answer {
 
 struct request {
     const struct json *params;
-    const struct rpc_message *message;
-    const char *text;     /* of the body */
-    struct answer answer; /* of requests */
+    struct rpc_message *message; /* may be taken, see rpc_message_take() */
+    const char *text;            /* of the body */
+    struct answer answer;        /* of requests */
 };
 
 /* The answer to a request of ours: result or error, both borrowed; both NULL where the session
@@ -45,6 +45,9 @@ struct session {
     bool over;   /* closing: nothing is handled any more */
     int exit_code;
     struct frame_reader reader;
+    bool held;       /* a worker has a message of it: those behind it wait */
+    bool waiting;    /* messages are left for the next turn */
+    bool input_over; /* nothing comes after what has arrived */
     struct rpc_registry registry;
 
     enum lsp_encoding encoding;
@@ -72,6 +75,16 @@ struct session *session_new(struct server *server, int input, int output, bool s
 void session_end(struct session *session, int exit_code, bool flush);
 struct session *session_find(struct server *server, uint64_t id);
 
+/*
+ * Messages are handled one after the other. An entry that needs a worker before it is done (the
+ * text of a large document is made there) holds the session, so that what comes behind sees what it
+ * did; and lets it go on later, never from within. Of incoming.c.
+ */
+void session_hold(struct session *session);
+void session_go_on(struct session *session);
+
+/* The one way out of the daemon. Takes the body. */
+void session_send(struct session *session, struct message *body);
 /* An optional message is dropped where the client is slow. params are taken. */
 void session_notify(struct session *session, enum method_id method, struct json *params,
                     bool optional);

@@ -16,11 +16,10 @@ static struct document *open_document(struct documents *documents, uint64_t sess
                                       const char *uri, const char *text)
 {
     int error;
-    struct document *document =
-        documents_open(documents, session, uri, 1, text, strlen(text), &error);
+    struct text *copy = text_new(text, strlen(text), &error);
 
-    assert_non_null(document);
-    return document;
+    assert_non_null(copy);
+    return documents_open(documents, session, uri, 1, copy);
 }
 
 static const char *uri(const char *name)
@@ -36,7 +35,7 @@ static const char *uri(const char *name)
 /* Every way to spell the URI of one file is one document. */
 static void test_spellings(void **state)
 {
-    struct documents documents = {NULL, 0, 0};
+    struct documents documents = {.list = NULL};
     struct document *document;
     char text[256];
 
@@ -60,7 +59,7 @@ static void test_spellings(void **state)
 /* A link to its folder, and a hard link, lead to the same file. */
 static void test_links(void **state)
 {
-    struct documents documents = {NULL, 0, 0};
+    struct documents documents = {.list = NULL};
     struct document *document;
 
     (void)state;
@@ -76,7 +75,7 @@ static void test_links(void **state)
     write_file(in_folder("new"), "");
     assert_int_equal(rename(in_folder("new"), in_folder("real/a.cs")), 0);
     assert_ptr_equal(documents_find(&documents, 1, uri("link/a.cs")), document);
-    document_saved(document);
+    document_saved(&documents, document);
     assert_null(documents_find_path(&documents, 0, in_folder("hard.cs")));
     documents_release(&documents);
 }
@@ -84,7 +83,7 @@ static void test_links(void **state)
 /* Of two sessions, the one that changed it last has the truth. */
 static void test_sessions(void **state)
 {
-    struct documents documents = {NULL, 0, 0};
+    struct documents documents = {.list = NULL};
     struct document *first, *second;
     struct json *changes;
     static const char text[] = "[{\"text\":\"new\"}]";
@@ -98,10 +97,10 @@ static void test_sessions(void **state)
     assert_int_equal(document_change(&documents, first, 5, changes, LSP_UTF16), 0);
     json_free(changes);
     assert_int_equal(first->version, 5);
-    assert_string_equal(first->text.bytes.data, "new");
+    assert_string_equal(first->text->lsp.bytes.data, "new");
     assert_ptr_equal(documents_find_path(&documents, 0, in_folder("a.cs")), first);
     assert_ptr_equal(documents_find_path(&documents, 2, in_folder("a.cs")), second);
-    documents_close(&documents, first);
+    text_drop(documents_close(&documents, first));
     assert_ptr_equal(documents_find_path(&documents, 0, in_folder("a.cs")), second);
     assert_null(documents_of(&documents, 1));
     assert_ptr_equal(documents_of(&documents, 2), second);
@@ -110,7 +109,7 @@ static void test_sessions(void **state)
 
 static void test_what_is_no_change(void **state)
 {
-    struct documents documents = {NULL, 0, 0};
+    struct documents documents = {.list = NULL};
     struct document *document = open_document(&documents, 1, uri("a.cs"), "one");
     static const char text[] = "[{\"range\":3,\"text\":\"new\"}]";
     struct json *changes = json_parse(text, strlen(text), NULL);
@@ -118,7 +117,7 @@ static void test_what_is_no_change(void **state)
     (void)state;
     assert_int_equal(document_change(&documents, document, 2, changes, LSP_UTF16), -EINVAL);
     assert_int_equal(document->version, 1);
-    assert_string_equal(document->text.bytes.data, "one");
+    assert_string_equal(document->text->lsp.bytes.data, "one");
     json_free(changes);
     /* Opened again: the newer text counts, and there is still one. */
     assert_ptr_equal(open_document(&documents, 1, uri("%61.cs"), "two"), document);
@@ -129,7 +128,7 @@ static void test_what_is_no_change(void **state)
 
 static void test_other_schemes(void **state)
 {
-    struct documents documents = {NULL, 0, 0};
+    struct documents documents = {.list = NULL};
     struct document *document = open_document(&documents, 1, "untitled:Untitled-1", "x");
 
     (void)state;
@@ -137,7 +136,7 @@ static void test_other_schemes(void **state)
     assert_ptr_equal(documents_find(&documents, 1, "untitled:Untitled-1"), document);
     assert_null(documents_find(&documents, 1, "untitled:Untitled-2"));
     assert_null(documents_find_path(&documents, 0, "/Untitled-1"));
-    documents_close(&documents, document);
+    text_drop(documents_close(&documents, document));
     assert_int_equal(documents.count, 0);
     documents_release(&documents);
 }
