@@ -253,6 +253,13 @@ void incoming_received(void *state, const char *bytes, size_t length)
         refuse_frame(session, rc);
     else if (!session->held && !session->waiting)
         incoming_work(session);
+    /* A long message is many blocks. */
+    if (!session->over && !session->held && !session->waiting &&
+        !turn_more(session->server->loop)) {
+        session->waiting = true;
+        channel_pause(session->channel);
+        server_come_back(session->server);
+    }
 }
 
 void incoming_ended(void *state, int error)
