@@ -5,7 +5,9 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/server/settle.h"
 
@@ -22,7 +24,7 @@ static void expect(struct settle *settle, int64_t now, const char *path)
 
 static void test_quiet(void **state)
 {
-    struct settle settle = {{NULL, 0, 0, 0}};
+    struct settle settle = {.ready = NULL};
 
     (void)state;
     assert_int_equal(settle_wait(&settle, 0), -1);
@@ -41,7 +43,7 @@ static void test_quiet(void **state)
 /* What never rests is looked at all the same, and then begins anew. */
 static void test_limit(void **state)
 {
-    struct settle settle = {{NULL, 0, 0, 0}};
+    struct settle settle = {.ready = NULL};
     int64_t now = 0;
 
     (void)state;
@@ -57,7 +59,7 @@ static void test_limit(void **state)
 
 static void test_order_and_forgetting(void **state)
 {
-    struct settle settle = {{NULL, 0, 0, 0}};
+    struct settle settle = {.ready = NULL};
 
     (void)state;
     settle_touch(&settle, "/b/x", 0);
@@ -74,12 +76,61 @@ static void test_order_and_forgetting(void **state)
     settle_release(&settle);
 }
 
+/* Many at random, against a list: each comes once, when it is due, and none that was forgotten. */
+static void test_many(void **state)
+{
+    enum { MANY = 2000, STEPS = 4000 };
+    static int64_t first[MANY], last[MANY];
+    struct settle settle = {.ready = NULL};
+    size_t came = 0;
+
+    (void)state;
+    srand(3);
+    for (int i = 0; i < MANY; i++)
+        first[i] = -1;
+    for (int64_t now = 0; now < STEPS; now++) {
+        char path[32], *next;
+
+        for (int k = 0; k < 8 && now < STEPS - 3000; k++) {
+            int i = rand() % MANY;
+
+            snprintf(path, sizeof path, "/%d/%d", i % 40, i);
+            settle_touch(&settle, path, now);
+            first[i] = first[i] < 0 ? now : first[i];
+            last[i] = now;
+        }
+        if (rand() % 100 == 0) {
+            int folder = rand() % 40;
+
+            snprintf(path, sizeof path, "/%d", folder);
+            settle_forget(&settle, path, true);
+            for (int i = folder; i < MANY; i += 40)
+                first[i] = -1;
+        }
+        while ((next = settle_next(&settle, now))) {
+            int i = atoi(strrchr(next, '/') + 1);
+
+            assert_true(first[i] >= 0);
+            assert_int_equal(now, last[i] + SETTLE_QUIET_MS < first[i] + SETTLE_LIMIT_MS
+                                      ? last[i] + SETTLE_QUIET_MS
+                                      : first[i] + SETTLE_LIMIT_MS);
+            first[i] = -1;
+            came++;
+            free(next);
+        }
+    }
+    assert_true(came > MANY / 2);
+    assert_int_equal(settle_wait(&settle, STEPS), -1);
+    settle_release(&settle);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_order_and_forgetting),
+        cmocka_unit_test(test_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
