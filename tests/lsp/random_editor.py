@@ -201,13 +201,42 @@ def nonempty(published):
     return {uri: diagnostics for uri, diagnostics in published.items() if diagnostics}
 
 
-def run(program, seed, steps):
-    base = os.path.realpath(tempfile.mkdtemp(prefix="onnxgpu-random-"))
+def played(name, program, seed, act):
+    """act(client, folder, base, errors) with a daemon that has an empty folder to work in. False where something did not
+    match, which is printed with the seed and the end of the daemon's log."""
+    base = os.path.realpath(tempfile.mkdtemp(prefix="onnxgpu-%s-" % name))
     folder = os.path.join(base, "work")
-    os.makedirs(os.path.join(folder, "sub"))
+    os.makedirs(folder)
     errors = open(os.path.join(base, "errors"), "wb")
-    client = Client(program, folder, base, "old", errors)
+    client = Client(program, folder, base, "cache", errors)
     try:
+        act(client, folder, base, errors)
+        return True
+    except (play.Mismatch, subprocess.TimeoutExpired, BrokenPipeError) as mismatch:
+        print("seed %d: %s" % (seed, mismatch))
+        errors.flush()
+        with open(os.path.join(base, "errors"), errors="replace") as f:
+            sys.stdout.write("".join(f.readlines()[-200:]))
+        return False
+    finally:
+        client.daemon.process.kill()
+        client.daemon.process.wait()
+        errors.close()
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def main(arguments, run, steps):
+    """DAEMON [SEED [STEPS]]; run(program, seed, steps) is whether it was good."""
+    program = os.path.abspath(arguments[0])
+    seed = int(arguments[1]) if len(arguments) > 1 else 1
+    good = run(program, seed, int(arguments[2]) if len(arguments) > 2 else steps)
+    print("%d passed, %d failed" % (good, not good))
+    return 0 if good else 1
+
+
+def run(program, seed, steps):
+    def act(client, folder, base, errors):
+        os.makedirs(os.path.join(folder, "sub"))
         user = User(client, folder, play.models(), seed)
         client.start("file://" + folder)
         for round_ in range(max(1, steps // 25)):
@@ -232,26 +261,9 @@ def run(program, seed, steps):
                                                              json.dumps(expected.get(uri), sort_keys=True))
                     for uri in differ))
         client.leave()
-        return True
-    except (play.Mismatch, subprocess.TimeoutExpired) as mismatch:
-        print("seed %d: %s" % (seed, mismatch))
-        errors.flush()
-        with open(os.path.join(base, "errors"), errors="replace") as f:
-            sys.stdout.write(f.read())
-        return False
-    finally:
-        client.daemon.process.kill()
-        client.daemon.process.wait()
-        errors.close()
-        shutil.rmtree(base, ignore_errors=True)
 
-
-def main(arguments):
-    program = os.path.abspath(arguments[0])
-    seed = int(arguments[1]) if len(arguments) > 1 else 1
-    steps = int(arguments[2]) if len(arguments) > 2 else 100
-    return 0 if run(program, seed, steps) else 1
+    return played("random", program, seed, act)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], run, 100))

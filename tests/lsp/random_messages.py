@@ -10,9 +10,7 @@ import copy
 import json
 import os
 import random
-import shutil
 import sys
-import tempfile
 
 import play
 import random_editor
@@ -114,27 +112,22 @@ class Forgetful(dict):
 
 
 def run(program, seed, count):
-    base = os.path.realpath(tempfile.mkdtemp(prefix="onnxgpu-messages-"))
-    folder = os.path.join(base, "work")
-    os.makedirs(folder)
-    models = play.models()
-    for name in ("good", "bad"):
-        with open(os.path.join(folder, name + ".onnx"), "wb") as f:
-            f.write(models[name])
-    made = Random(seed, "file://" + folder)
-    errors = open(os.path.join(base, "errors"), "wb")
-    client = random_editor.Client(program, folder, base, "cache", errors)
-    client.versions = Forgetful()
-    answers, asked = {}, {}
+    def act(client, folder, _, __):
+        made = Random(seed, "file://" + folder)
+        answers, asked = {}, {}
 
-    def hear(message):
-        if message and "id" in message and "method" not in message and message["id"] is not None:
-            key = json.dumps(message["id"])
-            answers[key] = answers.get(key, 0) + 1
-        elif message and "id" in message and "method" in message:
-            client.send({"id": message["id"], "result": None})
+        def hear(message):
+            if message and "id" in message and "method" not in message and message["id"] is not None:
+                key = json.dumps(message["id"])
+                answers[key] = answers.get(key, 0) + 1
+            elif message and "id" in message and "method" in message:
+                client.send({"id": message["id"], "result": None})
 
-    try:
+        client.versions = Forgetful()
+        models = play.models()
+        for name in ("good", "bad"):
+            with open(os.path.join(folder, name + ".onnx"), "wb") as f:
+                f.write(models[name])
         client.start("file://" + folder)
         for number in range(1, count + 1):
             method = made.r.choice(METHODS)
@@ -178,28 +171,9 @@ def run(program, seed, count):
         code = client.daemon.process.wait(play.WAIT)
         if code not in (0, 1):
             raise play.Mismatch("the daemon left with %d" % code)
-        return True
-    except (play.Mismatch, BrokenPipeError) as mismatch:
-        print("seed %d: %s" % (seed, mismatch))
-        errors.flush()
-        with open(os.path.join(base, "errors"), errors="replace") as f:
-            sys.stdout.write("".join(f.readlines()[-60:]))
-        return False
-    finally:
-        client.daemon.process.kill()
-        client.daemon.process.wait()
-        errors.close()
-        shutil.rmtree(base, ignore_errors=True)
 
-
-def main(arguments):
-    program = os.path.abspath(arguments[0])
-    seed = int(arguments[1]) if len(arguments) > 1 else 1
-    count = int(arguments[2]) if len(arguments) > 2 else 400
-    good = run(program, seed, count)
-    print("%d passed, %d failed" % (good, not good))
-    return 0 if good else 1
+    return random_editor.played("messages", program, seed, act)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(random_editor.main(sys.argv[1:], run, 400))
