@@ -56,11 +56,14 @@ static struct value *normalised_by(struct node *n, struct value *x, struct value
     double epsilon = (double)node_float(s->producer, "epsilon", 1e-5f);
     double factor = fmin(1 / sqrt(epsilon), 65504);
     double most = 1.01 * sqrt(count) + 0x1p-6 * factor;
+    struct value *scale = make_component(n, s, 2);
 
     if (!rms)
         x = make_binary(n, "Sub", make_binary(n, "Sub", x, make_component(n, s, 0)),
                         make_component(n, s, 1));
-    return make_within(make_binary(n, "Mul", x, make_component(n, s, 2)), -most, most);
+    if (node_int(s->producer, "root", 0))
+        x = make_binary(n, "Mul", x, scale);
+    return make_within(make_binary(n, "Mul", x, scale), -most, most);
 }
 
 static struct value *normalised(struct node *n, struct value *x, int count, const int64_t *axes,
@@ -121,6 +124,8 @@ static bool layer_norm(struct node *n, struct value **out)
     out[0] = scaled(n, normalised_by(n, x, s, rms), unless_all(n, 1, 1), unless_all(n, 2, 0));
     out[1] = mean;
     out[2] = make_component(n, s, 2);
+    if (node_int(s->producer, "root", 0))
+        out[2] = make_binary(n, "Mul", out[2], out[2]);
     return true;
 }
 
@@ -144,6 +149,8 @@ static struct value *group_norm(struct node *n)
                   per_channel_unless_all(n, 2, 0));
 }
 
+/* 1e-9 beside the deviation is 1e-18 beside the variance: less than what float32 leaves of a mean,
+ * which is not to be scaled up where all elements are equal. */
 static struct value *mean_variance_norm(struct node *n)
 {
     static const int64_t usual[] = {0, 2, 3};
@@ -155,7 +162,7 @@ static struct value *mean_variance_norm(struct node *n)
         axes = usual, count = 3;
     for (int i = 0; i < count; i++)
         list[i] = shape_axis(&n->inputs[0]->shape, axes[i]);
-    return normalised(n, n->inputs[0], count, list, 1e-9f, false);
+    return normalised(n, n->inputs[0], count, list, 1e-12f, false);
 }
 
 /* A parameter of BatchNormalization, so that it broadcasts: one number a channel, or (opsets 7 and
@@ -390,7 +397,8 @@ static struct value *log_sum_exp(struct node *n)
     return make_reshaped(n, s, y);
 }
 
-/* Norms as means: sums could pass what 16 bits hold. */
+/* Norms as means: sums could pass what 16 bits hold. What is added to them is nothing beside the
+ * square of any number, and leaves a line of zeros as it is. */
 static struct value *lp_normalisation(struct node *n)
 {
     struct value *x = n->inputs[0];
@@ -400,7 +408,7 @@ static struct value *lp_normalisation(struct node *n)
     struct value *norm;
 
     if (node_int(n, "p", 2) == 2)
-        return make_scaled(n, normalised(n, x, 1, &along, 0, true), 1 / sqrt(length));
+        return make_scaled(n, normalised(n, x, 1, &along, 1e-30f, true), 1 / sqrt(length));
     /* |x| of 0 for all is divided by 1. */
     norm = make_reduced(n, "ReduceMean", make_unary(n, "Abs", x), axis);
     norm = make_binary(n, "Max", norm, make_number(n, 6e-8f));

@@ -1,4 +1,5 @@
 #include "daemon/compiler/gpu/make.h"
+#include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/operator.h"
 #include <string.h>
 
@@ -147,6 +148,9 @@ struct value *make_statistics(struct node *n, const char *op, struct value *x, i
     node_set_float(s, "epsilon", epsilon);
     if (rms)
         node_set_int(s, "rms", 1);
+    /* Its square could pass what 16 bits hold. */
+    if ((double)epsilon < 1.0 / HALF_MAX / HALF_MAX)
+        node_set_int(s, "root", 1);
     return make_inferred(s);
 }
 

@@ -604,8 +604,9 @@ static void square_body(struct kernel *k, const char *const *texts, int count, c
 
 /*
  * (m, d, 1 / sqrt(variance + epsilon), 0) with m + d the mean: m a multiple that 16 bits hold
- * exactly, d the rest, so that the mean keeps 20 bits. Variance is the mean of squared deviations.
- * With attribute rms, m = d = 0 and the square of the elements themselves is averaged.
+ * exactly, d the rest, so that the mean keeps 20 bits, and all of its own where it is near 0.
+ * Variance is the mean of squared deviations. With attribute rms, m = d = 0 and the square of the
+ * elements themselves is averaged; with attribute root, what comes third is its root.
  */
 void lower_norm_statistics(struct kernel *k, const struct node *n)
 {
@@ -628,6 +629,8 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
     scale = kernel_local(k, "scale",
                          kernel_text(k, "1f / Mathf.Sqrt(%s * %s + %s)", sum, inverse,
                                      kernel_number(k, node_float(n, "epsilon", 1e-5f))));
+    if (node_int(n, "root", 0))
+        scale = kernel_text(k, "Mathf.Sqrt(%s)", scale);
     k->lane[0] = k->lane[1] = k->lane[3] = "0f";
     k->lane[2] = scale;
     if (!rms) {
@@ -637,7 +640,7 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
         kernel_line(k,
                     "float %s = Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f;",
                     unit, mean, mean);
-        kernel_line(k, "float %s = Mathf.Floor(%s / %s) * %s;", coarse, mean, unit, unit);
+        kernel_line(k, "float %s = Mathf.Floor(%s / %s + 0.5f) * %s;", coarse, mean, unit, unit);
         k->lane[0] = coarse;
         k->lane[1] = kernel_text(k, "%s - %s", mean, coarse);
     }

@@ -25,8 +25,7 @@ static void infer_softmax(struct node *n)
     int axis, count = 0;
 
     if (x->axes >= 0 && !(x->axes == 0 && (given == 0 || given == -1))) {
-        /* Flattening at the number of axes leaves lines of one element. */
-        axis = flatten && given == x->axes ? x->axes : infer_axis(n, x, given);
+        axis = infer_axis(n, x, given);
         if (axis < 0)
             return;
         for (int i = axis; i < (flatten ? x->axes : axis + 1); i++)

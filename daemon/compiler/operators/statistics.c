@@ -2,11 +2,11 @@
  * Operators that only the decompose pass makes: what a row (the axes of attribute axes) has in
  * common.
  *
- * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms): the reduced axes become 1, and a last
- * axis of four holds the numbers (lower_reduce.c says which). Component(s; index): element index of
- * the last axis. Choice(x; axis): the same with where the greatest element is (lower_choice.c).
- * Store(x): x, in a texture of its own. DeformColumns(x, offset, mask; as DeformConv,
- * kernel_shape): what DeformConv multiplies (lower_sample.c).
+ * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms, root): the reduced axes become 1, and a
+ * last axis of four holds the numbers (lower_reduce.c says which). Component(s; index): element
+ * index of the last axis. Choice(x; axis): the same with where the greatest element is
+ * (lower_choice.c). Store(x): x, in a texture of its own. DeformColumns(x, offset, mask; as
+ * DeformConv, kernel_shape): what DeformConv multiplies (lower_sample.c).
  */
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/range.h"
@@ -79,7 +79,8 @@ static void deform_columns_infer(struct node *n)
 static const double usual_statistic = 4;
 
 /* Greatest elements go down by less than 32 and come apart into a multiple of 32 and the rest; sums
- * of exponentials of which one is 1 at least have inverses up to 1. The same for means. */
+ * of exponentials of which one is 1 at least have inverses up to 1. Means come apart into the
+ * nearest such multiple and the rest. */
 static void statistics_range(const struct node *n, int output, const struct range *in,
                              struct range *out)
 {
@@ -88,7 +89,10 @@ static void statistics_range(const struct node *n, int output, const struct rang
     (void)output;
     if (!strcmp(n->op->name, "NormStatistics"))
         inverse = 1 / sqrt((double)node_float(n, "epsilon", 1e-5f));
-    *out = range_make(fmin(floor(in[0].lo / 32) * 32, 0), fmax(fmax(in[0].hi, 32), inverse));
+    if (node_int(n, "root", 0))
+        inverse = sqrt(inverse);
+    *out = range_make(fmin(floor(in[0].lo / 32) * 32, -16),
+                      fmax(fmax(ceil(in[0].hi / 32) * 32, 32), inverse));
     out->usual = usual_statistic;
     out->summed = true;
 }
@@ -97,16 +101,17 @@ static void component_range(const struct node *n, int output, const struct range
                             struct range *out)
 {
     const struct node *of = n->inputs[0]->producer;
+    bool norm = !strcmp(of->op->name, "NormStatistics");
     int64_t index = node_int(n, "index", 0);
 
     (void)output;
     *out = in[0];
     if (!strcmp(of->op->name, "Choice") || index == 0)
         return;
-    *out = range_limit(*out, 0,
-                       index == 1                                ? 32
-                       : !strcmp(of->op->name, "NormStatistics") ? INFINITY
-                                                                 : 1);
+    *out = range_limit(*out, index == 1 && norm ? -16 : 0,
+                       index == 1 ? (norm ? 16 : 32)
+                       : norm     ? INFINITY
+                                  : 1);
     out->usual = usual_statistic;
 }
 
