@@ -7,8 +7,9 @@
 #include <string.h>
 
 enum {
-    MOST_PARTS = 8,  /* textures that one kernel reads */
-    MOST_PIECES = 32 /* operands that lie in few of them: each is a block of the kernel */
+    MOST_PARTS = 8,    /* textures that one kernel reads */
+    READERS_PARTS = 6, /* those that a reader takes of one operand, beside what else it reads */
+    MOST_PIECES = 32   /* operands that lie in few of them: each is a block of the kernel */
 };
 
 /* The value that v shows elements of. */
@@ -21,25 +22,31 @@ static const struct value *shown(const struct value *v)
     return v;
 }
 
-static bool reads_too_much(const struct node *n)
+/* How many operands, from the first on and at most `most`, lie in so many textures. */
+static int fitting(struct value *const *operands, int count, int textures, int most)
 {
     const struct value *seen[MOST_PARTS];
-    int textures = 0;
+    int found = 0;
 
-    for (int i = 0; i < n->input_count; i++) {
-        const struct value *v = n->inputs[i] ? shown(n->inputs[i]) : NULL;
+    for (int i = 0; i < count && i < most; i++) {
+        const struct value *v = operands[i] ? shown(operands[i]) : NULL;
         int k = 0;
 
         if (!v || v->constant)
             continue;
-        while (k < textures && seen[k] != v)
+        while (k < found && seen[k] != v)
             k++;
-        if (k == MOST_PARTS)
-            return true;
+        if (k == textures)
+            return i;
         seen[k] = v;
-        textures += k == textures;
+        found += k == found;
     }
-    return n->input_count > MOST_PIECES;
+    return count < most ? count : most;
+}
+
+static bool fits(struct value *const *operands, int count, int textures)
+{
+    return fitting(operands, count, textures, MOST_PIECES) == count;
 }
 
 /* The operator over some of the operands. */
@@ -56,29 +63,42 @@ static struct value *part(struct node *n, struct value *const *operands, int cou
     return make_inferred(r);
 }
 
+/* Stores parts of as many operands as a kernel reads, and no more of them than it takes until a
+ * reader can do with what is left: each is a draw. Returns how many operands there are then. */
+static int store_parts(struct node *n, struct value **operands, int count)
+{
+    int from = 0, made = 0;
+
+    while (from < count &&
+           !fits(operands + from, count - from, made < READERS_PARTS ? READERS_PARTS - made : 0)) {
+        int some = fitting(operands + from, count - from, MOST_PARTS, MOST_PIECES);
+        struct value *v;
+
+        /* The last few will be a part together with what they are too many beside. */
+        if (made >= READERS_PARTS && from + some == count && some < MOST_PARTS)
+            break;
+        v = part(n, operands + from, some);
+        operands[made++] = some > 1 && !v->constant ? make_stored(n, v) : v;
+        from += some;
+    }
+    memmove(operands + made, operands + from, (size_t)(count - from) * sizeof *operands);
+    return made + count - from;
+}
+
 bool decompose_many(struct node *n, struct value **out)
 {
     int count = n->input_count, all = count;
     bool mean = !strcmp(n->op->name, "Mean");
     struct value **operands;
 
-    if (count <= MOST_PARTS || !reads_too_much(n))
+    if (count <= MOST_PARTS || fits(n->inputs, count, MOST_PARTS))
         return false;
     operands = NEW_ARRAY(&n->graph->context->arena, count, struct value *);
     /* A mean adds up shares, or parts of it could be beyond 16 bits where it is not. */
     for (int i = 0; i < count; i++)
         operands[i] = mean ? make_scaled(n, n->inputs[i], 1.0 / all) : n->inputs[i];
-    while (count > MOST_PARTS) {
-        int made = 0;
-
-        for (int i = 0; i < count; i += MOST_PARTS) {
-            int some = count - i < MOST_PARTS ? count - i : MOST_PARTS;
-            struct value *v = part(n, operands + i, some);
-
-            operands[made++] = some > 1 && !v->constant ? make_stored(n, v) : v;
-        }
-        count = made;
-    }
+    while (!fits(operands, count, READERS_PARTS))
+        count = store_parts(n, operands, count);
     out[0] = part(n, operands, count);
     return true;
 }

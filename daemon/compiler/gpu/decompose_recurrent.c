@@ -1,10 +1,21 @@
 /*
  * LSTM, GRU and RNN, unrolled. What comes from the input is one product for all times; then each
- * time takes one product of the state, in which all gates and both directions are columns, and one
- * step that makes the next state of them. Source: onnx.ai/onnx/operators, LSTM 22, GRU 22, RNN 22.
+ * time takes one product of the state, in which all gates and both directions are columns, and what
+ * makes the next state of them. Source: onnx.ai/onnx/operators, LSTM 22, GRU 22, RNN 22.
+ *
+ * The columns are in such an order that a kernel that writes one cell of the next state needs whole
+ * cells of the product, each of them in no other: then both are one step (join.c), and no gate is
+ * ever stored.
+ *
+ *   LSTM: units in pairs; a cell of the state is c, c, h, h of a pair, and its eight sums are two
+ *         cells: i, i, o, o and f, f, c, c.
+ *   GRU:  a cell of the state is h of four units, and its sums are a cell of each gate. Where reset
+ *         multiplies the state before the product there are two products, one after the other.
  */
 #include "daemon/compiler/gpu/make.h"
+
 #include "daemon/compiler/operators/recurrent.h"
+#include "daemon/compiler/passes/pass.h"
 #include <math.h>
 #include <string.h>
 
@@ -14,11 +25,14 @@ struct unrolled {
     struct node *n;
     struct recurrent r;
     int64_t directions;
-    struct value *input; /* [steps, directions, batch, gates * hidden]: products and biases of it */
-    struct value *recurrent;  /* [directions, hidden, gates * hidden] */
-    struct value *state_bias; /* GRU, [directions, 1, hidden] of the candidate's state; else NULL */
-    struct value *peephole[3];
-    const int64_t *lengths; /* of each sequence, or NULL */
+    int64_t units; /* that have columns: hidden, and some that nobody reads to fill cells */
+    int64_t
+        block; /* of so many units the columns of one gate stand together, then the next gate's */
+    struct value *input; /* [steps, directions, batch, gates * units]: products and biases of it */
+    struct value *recurrent;   /* [directions, hidden, gates * units] */
+    struct value *state_bias;  /* GRU, [directions, 1, units] of the candidate's state; else NULL */
+    struct value *peephole[3]; /* [directions, 1, units] */
+    const int64_t *lengths;    /* of each sequence, or NULL */
 };
 
 /* Columns from … to - 1 of the last axis. */
@@ -27,9 +41,51 @@ static struct value *columns(struct unrolled *u, struct value *v, int64_t from, 
     return make_sliced(u->n, v, v->shape.axes - 1, from, to);
 }
 
+/* Axis of v, of the gates' rows as ONNX has them, in the order that columns have here. */
+static struct value *arranged(struct unrolled *u, struct value *v, int axis)
+{
+    struct node *n = u->n;
+    struct shape s = v->shape, split = v->shape;
+    int64_t perm[MAX_AXES];
+
+    if (u->block == u->r.hidden)
+        return v;
+    s.dim[axis] = u->r.gates * u->units;
+    split.axes = v->shape.axes + 1;
+    split.dim[axis] = u->r.gates;
+    split.dim[axis + 1] = u->r.hidden;
+    for (int a = axis + 1; a < v->shape.axes; a++)
+        split.dim[a + 1] = v->shape.dim[a];
+    v = make_padded(n, make_reshaped(n, v, &split), axis + 1, 0, u->units - u->r.hidden, 0);
+    split.axes++;
+    split.dim[axis + 1] = u->units / u->block;
+    split.dim[axis + 2] = u->block;
+    for (int a = axis + 1; a < s.axes; a++)
+        split.dim[a + 2] = s.dim[a];
+    for (int a = 0; a < split.axes; a++)
+        perm[a] = a == axis ? axis + 1 : a == axis + 1 ? axis : a;
+    v = make_transposed(n, make_reshaped(n, v, &split), split.axes, perm);
+    return make_reshaped(n, v, &s);
+}
+
+/* Part number `number` of the `parts` that the blocks of v's last axis have, [directions, batch,
+ * units]. */
+static struct value *block_part(struct unrolled *u, struct value *v, int parts, int number)
+{
+    struct shape s = v->shape, whole = v->shape;
+
+    whole.dim[2] = u->units;
+    s.axes = 5;
+    s.dim[2] = u->units / u->block;
+    s.dim[3] = parts;
+    s.dim[4] = u->block;
+    return make_reshaped(u->n, make_sliced(u->n, make_reshaped(u->n, v, &s), 3, number, number + 1),
+                         &whole);
+}
+
 static struct value *gate(struct unrolled *u, struct value *v, int number)
 {
-    return columns(u, v, number * u->r.hidden, (number + 1) * u->r.hidden);
+    return block_part(u, v, u->r.gates, number);
 }
 
 static struct value *with_floats(struct unrolled *u, const char *op, struct value *x, double alpha,
@@ -106,7 +162,7 @@ static struct value *product(struct unrolled *u, struct value *h, int64_t from, 
 {
     struct value *weights = columns(u, u->recurrent, from, to);
 
-    return make_binary(u->n, "MatMul", h, weights);
+    return make_binary(u->n, "MatMul", columns(u, h, 0, u->r.hidden), weights);
 }
 
 static struct value *plus(struct unrolled *u, struct value *a, struct value *b)
@@ -134,35 +190,50 @@ static struct value *next_rnn(struct unrolled *u, struct value *x, struct value 
 
 static struct value *next_gru(struct unrolled *u, struct value *x, struct value *h)
 {
-    int64_t hidden = u->r.hidden;
+    int64_t units = u->units;
     struct value *z, *reset, *seen, *all, *candidate;
 
     if (u->r.linear_before_reset) {
-        all = h ? make_stored(u->n, product(u, h, 0, 3 * hidden)) : NULL;
+        all = h ? product(u, h, 0, 3 * units) : NULL;
         z = activated(u, 0, plus(u, all ? gate(u, all, 0) : NULL, gate(u, x, 0)));
         reset = activated(u, 0, plus(u, all ? gate(u, all, 1) : NULL, gate(u, x, 1)));
         seen = plus(u, all ? gate(u, all, 2) : NULL, u->state_bias);
         seen = seen ? times(u, reset, seen) : NULL;
     } else {
-        all = plus(u, h ? product(u, h, 0, 2 * hidden) : NULL, columns(u, x, 0, 2 * hidden));
+        all = plus(u, h ? product(u, h, 0, 2 * units) : NULL, columns(u, x, 0, 2 * units));
         all = make_stored(u->n, activated(u, 0, all));
-        z = gate(u, all, 0);
-        reset = gate(u, all, 1);
-        seen = plus(u, h ? product(u, times(u, reset, h), 2 * hidden, 3 * hidden) : NULL,
-                    u->state_bias);
+        z = block_part(u, all, 2, 0);
+        reset = block_part(u, all, 2, 1);
+        seen = h ? product(u, times(u, reset, h), 2 * units, 3 * units) : NULL;
     }
     candidate = activated(u, 1, plus(u, seen, gate(u, x, 2)));
     candidate = times(u, rest_of(u, z), candidate);
     return h ? plus(u, candidate, times(u, z, h)) : candidate;
 }
 
-/* [2 * directions, batch, hidden]: the next cells, then the next h. */
+/* The state of LSTM, [directions, batch, 2 * units]. */
+static struct value *state_of(struct unrolled *u, struct value *c, struct value *h)
+{
+    struct shape s = c->shape, whole = c->shape;
+    struct value *two[2];
+
+    s.axes = 5;
+    s.dim[2] = u->units / u->block;
+    s.dim[3] = 1;
+    s.dim[4] = u->block;
+    whole.dim[2] = 2 * u->units;
+    two[0] = make_reshaped(u->n, c, &s);
+    two[1] = make_reshaped(u->n, h, &s);
+    return make_reshaped(u->n, make_concat(u->n, 3, 2, two), &whole);
+}
+
+/* The next state. */
 static struct value *next_lstm(struct unrolled *u, struct value *x, struct value *h,
                                struct value *c)
 {
     enum { I, O, F, C };
-    struct value *all = h ? make_stored(u->n, plus(u, product(u, h, 0, 4 * u->r.hidden), x)) : x;
-    struct value *sum[4], *in, *forget, *cell, *two[2];
+    struct value *all = plus(u, h ? product(u, h, 0, 4 * u->units) : NULL, x);
+    struct value *sum[4], *in, *forget, *cell;
 
     for (int g = 0; g < 4; g++)
         sum[g] = gate(u, all, g);
@@ -177,9 +248,7 @@ static struct value *next_lstm(struct unrolled *u, struct value *x, struct value
         cell = plus(u, times(u, forget, c), cell);
     if (u->peephole[0])
         sum[O] = plus(u, sum[O], times(u, u->peephole[1], cell));
-    two[0] = cell;
-    two[1] = times(u, activated(u, 0, sum[O]), activated(u, 2, cell));
-    return make_concat(u->n, 0, 2, two);
+    return state_of(u, cell, times(u, activated(u, 0, sum[O]), activated(u, 2, cell)));
 }
 
 /* The time that direction d works on at step i. */
@@ -206,10 +275,10 @@ static struct value *input_at(struct unrolled *u, int64_t i)
     return make_reshaped(u->n, make_concat(u->n, 1, (int)u->directions, parts), &s);
 }
 
-/* Which sequences still run at step i, [copies * directions, batch, 1]; NULL: all. */
-static struct value *running(struct unrolled *u, int64_t i, int64_t copies)
+/* Which sequences still run at step i, [directions, batch, 1]; NULL: all. */
+static struct value *running(struct unrolled *u, int64_t i)
 {
-    struct shape s = shape_of(3, (const int64_t[]){copies * u->directions, u->r.batch, 1});
+    struct shape s = shape_of(3, (const int64_t[]){u->directions, u->r.batch, 1});
     void *data;
     struct tensor *t = tensor_new(&u->n->graph->context->arena, TYPE_BOOL, &s, &data);
     bool all = true;
@@ -217,8 +286,7 @@ static struct value *running(struct unrolled *u, int64_t i, int64_t copies)
     if (!u->lengths)
         return NULL;
     for (int64_t k = 0; k < t->count; k++) {
-        bool runs =
-            time_of(u, (int)(k / u->r.batch % u->directions), i) < u->lengths[k % u->r.batch];
+        bool runs = time_of(u, (int)(k / u->r.batch), i) < u->lengths[k % u->r.batch];
 
         ((uint8_t *)data)[k] = runs;
         all = all && runs;
@@ -226,53 +294,101 @@ static struct value *running(struct unrolled *u, int64_t i, int64_t copies)
     return all ? NULL : graph_constant(u->n->graph, "", t);
 }
 
-/* Initial state in slot as [directions, batch, hidden], NULL where it is zero. */
+/* Initial state in slot as [directions, batch, units], NULL where it is zero. */
 static struct value *initial(struct unrolled *u, int slot)
 {
     static const int64_t swap[] = {1, 0, 2};
     struct value *v = node_input(u->n, slot);
 
-    return v && u->r.batch_first ? make_transposed(u->n, v, 3, swap) : v;
+    if (!v || constant_is_all(v, 0))
+        return NULL;
+    if (u->r.batch_first)
+        v = make_transposed(u->n, v, 3, swap);
+    return make_padded(u->n, v, 2, 0, u->units - u->r.hidden, 0);
+}
+
+/* [directions, rows] in the order of columns, [directions, 1, columns]. */
+static struct value *bias_row(struct unrolled *u, struct value *v)
+{
+    struct shape s;
+
+    v = arranged(u, v, 1);
+    s = shape_of(3, (const int64_t[]){u->directions, 1, v->shape.dim[1]});
+    return make_reshaped(u->n, v, &s);
+}
+
+/* Columns of weights that the model is given are moved once, not wherever they are read. */
+static struct value *matrix(struct unrolled *u, struct value *v)
+{
+    static const int64_t swap[] = {0, 2, 1};
+    struct value *w = arranged(u, v, 1);
+
+    return make_transposed(u->n, w == v ? v : make_stored(u->n, w), 3, swap);
 }
 
 static void read_weights(struct unrolled *u)
 {
-    static const int64_t swap[] = {0, 2, 1}, order[] = {1, 0, 2};
+    static const int64_t order[] = {1, 0, 2};
     struct node *n = u->n;
-    int64_t rows = u->r.gates * u->r.hidden, d = u->directions, hidden = u->r.hidden;
+    int64_t rows = u->r.gates * u->r.hidden, d = u->directions, units = u->units;
     struct value *x = n->inputs[0], *bias = node_input(n, 3), *peephole = node_input(n, 7);
 
     if (u->r.batch_first)
         x = make_transposed(n, x, 3, order);
     struct shape s = shape_of(4, (const int64_t[]){u->r.steps, 1, u->r.batch, u->r.input});
-    u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s),
-                           make_transposed(n, n->inputs[1], 3, swap));
-    u->recurrent = make_transposed(n, n->inputs[2], 3, swap);
+    u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s), matrix(u, n->inputs[1]));
+    u->recurrent = matrix(u, n->inputs[2]);
     if (bias) {
-        struct value *of_input = make_sliced(n, bias, 1, 0, rows),
-                     *of_state = make_sliced(n, bias, 1, rows, 2 * rows);
+        struct value *of_input = bias_row(u, make_sliced(n, bias, 1, 0, rows)),
+                     *of_state = bias_row(u, make_sliced(n, bias, 1, rows, 2 * rows));
 
-        s = shape_of(3, (const int64_t[]){d, 1, rows});
-        of_input = make_reshaped(n, of_input, &s);
-        of_state = make_reshaped(n, of_state, &s);
         /* Where the reset gate multiplies the state's part, its bias is inside; else all biases add
          * up. */
         if (u->r.kind == RECURRENT_GRU && u->r.linear_before_reset) {
             u->state_bias = gate(u, of_state, 2);
-            of_state = make_padded(n, columns(u, of_state, 0, 2 * hidden), 2, 0, hidden, 0);
+            of_state = make_padded(n, columns(u, of_state, 0, 2 * units), 2, 0, units, 0);
         }
         u->input = make_binary(n, "Add", u->input, make_binary(n, "Add", of_input, of_state));
     }
     u->input = make_stored(n, u->input);
-    s = shape_of(3, (const int64_t[]){d, 1, hidden});
-    for (int i = 0; peephole && i < 3; i++)
-        u->peephole[i] =
-            make_reshaped(n, make_sliced(n, peephole, 1, i * hidden, (i + 1) * hidden), &s);
+    s = shape_of(3, (const int64_t[]){d, 1, u->r.hidden});
+    for (int i = 0; peephole && i < 3; i++) {
+        struct value *one = make_sliced(n, peephole, 1, i * u->r.hidden, (i + 1) * u->r.hidden);
+
+        u->peephole[i] = make_padded(n, make_reshaped(n, one, &s), 2, 0, units - u->r.hidden, 0);
+    }
+}
+
+/* shown[i]: what step i shows, [1, directions, batch, hidden]. Both directions of a step lie in one
+ * texture: they are put together before they are told apart. */
+static struct value *in_order(struct unrolled *u, struct value *const *shown)
+{
+    static const int64_t order[] = {2, 0, 1, 3};
+    struct node *n = u->n;
+    int64_t steps = u->r.steps;
+    struct value **turned, *y[2], *all;
+
+    turned = NEW_ARRAY(&n->graph->context->arena, steps, struct value *);
+    for (int64_t i = 0; i < steps; i++)
+        turned[time_of(u, 0, i)] = shown[i];
+    all = make_concat(n, 0, (int)steps, turned);
+    if (u->directions == 2) {
+        const int64_t back[] = {-1, INT64_MIN, 0, -1};
+        struct value *inputs[5];
+
+        inputs[0] = make_sliced(n, all, 1, 1, 2);
+        for (int i = 0; i < 4; i++)
+            inputs[i + 1] = graph_constant_ints(n->graph, "", 1, &back[i]);
+        y[0] = make_sliced(n, all, 1, 0, 1);
+        y[1] = make_inferred(make_node(n, "Slice", 5, inputs));
+        all = make_concat(n, 1, 2, y);
+    }
+    return u->r.batch_first ? make_transposed(n, all, 4, order) : all;
 }
 
 bool decompose_recurrent(struct node *n, struct value **out)
 {
-    static const int64_t swap[] = {1, 0, 2}, order[] = {2, 0, 1, 3};
+    static const int64_t swap[] = {1, 0, 2};
     struct context *c = n->graph->context;
     struct unrolled u = {.n = n};
     const char *why;
@@ -284,53 +400,52 @@ bool decompose_recurrent(struct node *n, struct value **out)
     u.lengths = node_input(n, 4) ? node_constant_ints(n, 4, &count) : NULL;
     if (node_input(n, 4) && !u.lengths)
         return false;
+    u.units = u.block = u.r.hidden;
+    if (u.r.kind == RECURRENT_LSTM) {
+        u.units = (u.r.hidden + 1) / 2 * 2;
+        u.block = 2;
+    } else if (u.r.kind == RECURRENT_GRU && u.r.linear_before_reset) {
+        u.units = u.block = (u.r.hidden + 3) / 4 * 4;
+    }
     read_weights(&u);
 
     struct value *h = initial(&u, 5), *cell = u.r.kind == RECURRENT_LSTM ? initial(&u, 6) : NULL;
-    struct value **shown = NEW_ARRAY(&c->arena, u.directions * u.r.steps, struct value *);
-    int64_t d = u.directions, steps = u.r.steps;
-    struct shape four = shape_of(4, (const int64_t[]){1, 1, u.r.batch, u.r.hidden});
-    struct shape zeros = shape_of(3, (const int64_t[]){d, u.r.batch, u.r.hidden});
+    struct value **shown = NEW_ARRAY(&c->arena, u.r.steps, struct value *);
+    struct shape four = shape_of(4, (const int64_t[]){1, u.directions, u.r.batch, u.r.hidden});
+    struct shape zeros = shape_of(3, (const int64_t[]){u.directions, u.r.batch, u.units});
     float *nothing = NEW_ARRAY(&c->arena, shape_count(&zeros), float);
     struct value *zero = graph_constant_floats(n->graph, "", &zeros, nothing);
-    for (int64_t i = 0; i < steps; i++) {
-        struct value *x = input_at(&u, i), *next, *mask, *seen;
+    for (int64_t i = 0; i < u.r.steps; i++) {
+        struct value *x = input_at(&u, i), *mask = running(&u, i), *next, *seen;
 
         context_poll(c);
         if (u.r.kind == RECURRENT_LSTM) {
             next = next_lstm(&u, x, h, cell);
-            if ((mask = running(&u, i, 2)) != NULL) {
-                struct value *old[] = {cell ? cell : zero, h ? h : zero};
-
-                next = make_where(n, mask, next, make_concat(n, 0, 2, old));
-            }
+            if (mask)
+                next = make_where(n, mask, next, state_of(&u, cell ? cell : zero, h ? h : zero));
             next = make_stored(n, next);
-            cell = make_sliced(n, next, 0, 0, d);
-            h = make_sliced(n, next, 0, d, 2 * d);
+            cell = block_part(&u, next, 2, 0);
+            h = block_part(&u, next, 2, 1);
         } else {
             next = u.r.kind == RECURRENT_GRU ? next_gru(&u, x, h) : next_rnn(&u, x, h);
-            if ((mask = running(&u, i, 1)) != NULL)
+            if (mask)
                 next = make_where(n, mask, next, h ? h : zero);
             h = make_stored(n, next);
         }
         /* What is shown of a sequence that has ended, or of a reversed one that has not begun, is
          * zero. */
-        seen = (mask = running(&u, i, 1)) != NULL ? make_where(n, mask, h, make_number(n, 0)) : h;
-        for (int k = 0; k < d; k++)
-            shown[k * steps + time_of(&u, k, i)] =
-                make_reshaped(n, make_sliced(n, seen, 0, k, k + 1), &four);
+        seen = columns(&u, h, 0, u.r.hidden);
+        seen = mask ? make_where(n, mask, seen, make_number(n, 0)) : seen;
+        shown[i] = make_reshaped(n, seen, &four);
     }
-    if (n->outputs[0] && (n->outputs[0]->reader_count || n->outputs[0]->output_count)) {
-        struct value *y[2];
-
-        /* [steps, directions, batch, hidden] */
-        for (int k = 0; k < d; k++)
-            y[k] = make_concat(n, 0, (int)steps, shown + k * steps);
-        out[0] = make_concat(n, 1, (int)d, y);
-        if (u.r.batch_first)
-            out[0] = make_transposed(n, out[0], 4, order);
+    if (n->outputs[0] && (n->outputs[0]->reader_count || n->outputs[0]->output_count))
+        out[0] = in_order(&u, shown);
+    for (int i = 1; i < 3; i++) {
+        out[i] = i == 1 ? columns(&u, h, 0, u.r.hidden)
+                 : cell ? columns(&u, cell, 0, u.r.hidden)
+                        : NULL;
+        if (out[i] && u.r.batch_first)
+            out[i] = make_transposed(n, out[i], 3, swap);
     }
-    out[1] = u.r.batch_first ? make_transposed(n, h, 3, swap) : h;
-    out[2] = cell && u.r.batch_first ? make_transposed(n, cell, 3, swap) : cell;
     return true;
 }

@@ -271,20 +271,27 @@ static void read_view(struct kernel *k, struct value *v, const struct lanes *e, 
     }
 }
 
+/* What stands for element at[] of v among some that were computed; NULL: it is none of them. */
+static const char *lane_of(const struct value *v, const struct index *const *at,
+                           const struct lanes *computed, const char *const *lane)
+{
+    for (int i = 0; i < computed->count; i++)
+        if (!memcmp(at, computed->at[i], (size_t)v->shape.axes * sizeof *at))
+            return lane[i];
+    return NULL;
+}
+
 /* What the root of this very step computed: it is in registers. */
 static bool read_root(struct kernel *k, struct value *v, const struct lanes *e, const char **out)
 {
     if (!k->lowered || v != k->step->root->outputs[k->step->root_output])
         return false;
     for (int j = 0; j < e->count; j++) {
-        int lane = 0;
-
-        while (lane < k->out.count &&
-               memcmp(e->at[j], k->out.at[lane], (size_t)v->shape.axes * sizeof *e->at[j]))
-            lane++;
-        if (lane == k->out.count)
+        out[j] = lane_of(v, e->at[j], &k->out, k->lane);
+        for (int g = 0; g < k->more_count && !out[j]; g++)
+            out[j] = lane_of(v, e->at[j], &k->more[g].out, k->more[g].lane);
+        if (!out[j])
             BUG(k->context, "%s is read at another element than its step computes", v->name);
-        out[j] = k->lane[lane];
     }
     return true;
 }

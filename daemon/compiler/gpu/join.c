@@ -28,12 +28,13 @@ struct region {
     bool views, overflow;
 };
 
-/* Views that take elements of one operand as they are, without a table or a condition. */
+/* Views that take elements of their operands as they are, without a table. */
 static bool only_moves(const struct node *n)
 {
     static void (*const moves[])(struct kernel *, const struct node *, int,
                                  const struct index *const *, struct access *) = {
-        view_reshape, view_transpose, view_slice, view_expand, view_component, view_depth};
+        view_reshape, view_transpose, view_slice,     view_split,
+        view_expand,  view_concat,    view_component, view_depth};
 
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (functions_of(n)->view == moves[i])
@@ -251,8 +252,9 @@ static int choose_axis(struct kernel *k, struct step *s, const struct region *r,
     struct layout was = spot->layout, l;
 
     for (int axis = 0; axis < v->shape.axes; axis++) {
-        struct lanes e, lanes;
+        struct lanes e, groups[MOST_GROUPS];
         double cost;
+        int count, lanes = 0;
 
         if (v->output_count ? axis != edge_packed(v)
                             : v->shape.dim[axis] == 1 && shape_count(&v->shape) > 1)
@@ -263,9 +265,14 @@ static int choose_axis(struct kernel *k, struct step *s, const struct region *r,
         cost = COST_FETCH * reading_cost(k, v);
         any = fmin(any, cost);
         e = sample_elements(k, v, axis);
-        if (!region_lanes(k, s, &e, axis, first, &lanes))
+        count = region_lanes(k, s, &e, axis, first, groups);
+        for (int g = 0; g < count; g++)
+            lanes += groups[g].count;
+        /* Several cells in one turn: each of them in no other, or most would be computed twice. */
+        if (!count || (count > 1 && count * cells_along(v, axis) >
+                                        cells_along(s->root->outputs[s->root_output], first)))
             continue;
-        cost += cost_again(k, s, r, axis, lanes.count);
+        cost += cost_again(k, s, r, axis, lanes);
         if (cost < best) {
             best = cost;
             chosen = axis;

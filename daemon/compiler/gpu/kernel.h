@@ -20,6 +20,13 @@ struct lanes {
 struct kernel;
 struct weights;
 
+/* Up to four elements of a root's output that its kernel computes … */
+struct group {
+    struct lanes out;
+    const char *lane[4]; /* … and what lower() leaves: an expression for each */
+};
+enum { MOST_GROUPS = 4 };
+
 typedef void weights_fill(struct context *c, const struct weights *w, int64_t first, int64_t count,
                           float *entries, struct arena *scratch);
 
@@ -62,8 +69,10 @@ struct kernel {
     int64_t held;    /* … and how many of them can be named here */
     bool counts;     /* only to count them: no text is written */
 
-    struct lanes cell;         /* the elements that this invocation writes, of step->value */
-    struct lanes out;          /* the elements that lower() computes, of the root's output */
+    struct lanes cell; /* the elements that this invocation writes, of step->value */
+    struct lanes out;  /* the elements that lower() computes, of the root's output */
+    struct group more[MOST_GROUPS - 1]; /* of a root that widens: further fours in the same turn */
+    int more_count;
     struct value **parameters; /* buffers read, in order of parameters */
     int parameter_count, parameter_room;
     struct weights **weights;
@@ -167,11 +176,12 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step);
 /* Prefix of helper functions' names in bodies, replaced when the file is printed. */
 #define KERNEL_PREFIX "\x01"
 
-/* The elements of the root's output, four along its packed axis (-1: any) or, where the root
- * scatters, up to four from anywhere along it, from which the elements e of step->value, which lie
- * along its axis `along`, are computed; false: they are not such four. */
-bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int along,
-                  int axis, struct lanes *lanes);
+/* The elements of the root's output from which the elements e of step->value, which lie along its
+ * axis `along`, are computed: four along the output's packed axis `axis` (-1: any) or, where the
+ * root scatters, up to four from anywhere along it, or, where it widens, up to MOST_GROUPS such
+ * fours of one row. Returns how many fours; 0: they are not such. */
+int region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int along,
+                 int axis, struct lanes lanes[MOST_GROUPS]);
 
 /* A kernel that is never printed, for choosing layouts: its index pool makes elements to ask
  * kernel_cost() about. To be freed by kernel_planning_free(). */

@@ -154,10 +154,17 @@ struct kernel_text *kernel_write(struct plan *p, struct step *step)
     kernel_cell(k, l, s, &group);
     if (step->root) {
         const struct operator_functions *f = step->root->op->functions;
+        struct lanes groups[MOST_GROUPS];
+        int count = region_lanes(k, step, &k->cell, l->packed,
+                                 f->packed ? f->packed(step->root, -1) : -1, groups);
 
-        if (!region_lanes(k, step, &k->cell, l->packed, f->packed ? f->packed(step->root, -1) : -1,
-                          &k->out))
+        if (!count)
             BUG(k->context, "%s is made of elements that its step does not compute", v->name);
+        k->out = groups[0];
+        while (k->more_count < count - 1) {
+            k->more[k->more_count].out = groups[k->more_count + 1];
+            k->more_count++;
+        }
         f->lower(k, step->root);
         k->lowered = true;
     }

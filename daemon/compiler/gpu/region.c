@@ -46,6 +46,56 @@ static bool was_visited(struct trace *t, const struct value *v, const struct lan
     return false;
 }
 
+/* The only piece that element at[] of v can be of; NULL: that depends on where it is. */
+static const struct piece *sure_piece(struct kernel *k, const struct value *v,
+                                      const struct index *const *at, struct access *a)
+{
+    const struct node *n = v->producer;
+
+    *a = (struct access){.pool = k->pool, .arena = k->arena};
+    n->op->functions->view(k, n, v->producer_output, at, a);
+    for (int p = 0; p < a->count; p++)
+        switch (conditions_known(k, a->pieces[p].conditions, a->pieces[p].condition_count)) {
+        case 1:
+            return &a->pieces[p];
+        case 0:
+            break;
+        default:
+            return NULL;
+        }
+    return NULL;
+}
+
+static bool trace_value(struct trace *t, struct value *v, const struct lanes *e);
+
+static bool trace_view(struct trace *t, const struct value *v, const struct lanes *e)
+{
+    const struct node *n = v->producer;
+    const struct piece *pieces[4];
+    struct access access[4];
+
+    t->moved = true;
+    for (int j = 0; j < e->count; j++) {
+        pieces[j] = sure_piece(t->k, v, e->at[j], &access[j]);
+        if (!pieces[j] || pieces[j]->input < 0)
+            return false;
+    }
+    for (int j = 0; j < e->count; j++) {
+        struct lanes source = {.count = 0};
+        int input = pieces[j]->input;
+        bool before = false;
+
+        for (int i = 0; i < j; i++)
+            before = before || pieces[i]->input == input;
+        for (int i = j; i < e->count && !before; i++)
+            if (pieces[i]->input == input)
+                memcpy(source.at[source.count++], pieces[i]->at, sizeof source.at[0]);
+        if (!before && !trace_value(t, n->inputs[input], &source))
+            return false;
+    }
+    return true;
+}
+
 /* false: v is not made of elements of the root in a way that is understood. */
 static bool trace_value(struct trace *t, struct value *v, const struct lanes *e)
 {
@@ -65,22 +115,8 @@ static bool trace_value(struct trace *t, struct value *v, const struct lanes *e)
     if (t->visit_count == MOST_VISITS)
         return false;
     APPEND(t->k->arena, t->visits, t->visit_count, t->visit_room) = (struct visit){v, *e};
-    if (n->op->functions->role == ROLE_VIEW) {
-        struct lanes source = {.count = e->count};
-        struct value *from = NULL;
-
-        t->moved = true;
-        for (int j = 0; j < e->count; j++) {
-            struct access a = {.pool = t->k->pool, .arena = t->k->arena};
-
-            n->op->functions->view(t->k, n, v->producer_output, e->at[j], &a);
-            if (a.count != 1 || a.pieces[0].condition_count || a.pieces[0].input < 0)
-                return false;
-            from = n->inputs[a.pieces[0].input];
-            memcpy(source.at[j], a.pieces[0].at, sizeof source.at[j]);
-        }
-        return trace_value(t, from, &source);
-    }
+    if (n->op->functions->role == ROLE_VIEW)
+        return trace_view(t, v, e);
     for (int i = 0; i < n->input_count; i++) {
         struct lanes operand = {.count = e->count};
 
@@ -141,28 +177,73 @@ static bool found_scattered(const struct trace *t, int axis, struct lanes *lanes
     return true;
 }
 
-bool region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int along,
-                  int axis, struct lanes *lanes)
+/* The cells of one row in which the elements that were found lie, where the root computes several
+ * in one turn. Returns how many; 0: it does not. */
+static int found_in_cells(const struct trace *t, int axis, struct lanes groups[MOST_GROUPS])
+{
+    struct kernel *k = t->k;
+    const struct node *n = t->step->root;
+    const struct shape *s = &t->root->shape;
+    int count = 0;
+
+    if (axis < 0 || !n->op->functions->widens || !n->op->functions->widens(n))
+        return 0;
+    for (int i = 0; i < t->found_count; i++) {
+        const struct index *base[MAX_AXES];
+        int g = 0;
+
+        for (int a = 0; a < s->axes; a++) {
+            if (a != axis && t->found[i][a] != t->found[0][a])
+                return 0;
+            base[a] = t->found[i][a];
+        }
+        base[axis] = index_times(k->pool, index_div(k->pool, base[axis], 4), 4);
+        while (g < count && groups[g].at[0][axis] != base[axis])
+            g++;
+        if (g < count)
+            continue;
+        if (count == MOST_GROUPS)
+            return 0;
+        groups[count++] = lanes_along(k, base, s->axes, axis, 4);
+    }
+    /* An element is where its cell says only if that is known of it. */
+    for (int i = 0; i < t->found_count; i++) {
+        bool there = false;
+
+        for (int g = 0; g < count; g++)
+            for (int j = 0; j < 4; j++)
+                there = there || groups[g].at[j][axis] == t->found[i][axis];
+        if (!there)
+            return 0;
+    }
+    return count;
+}
+
+int region_lanes(struct kernel *k, const struct step *step, const struct lanes *e, int along,
+                 int axis, struct lanes lanes[MOST_GROUPS])
 {
     struct trace t = {.k = k, .step = step, .root = step->root->outputs[step->root_output]};
     const struct index *base[MAX_AXES] = {0};
+    int packed = axis;
 
     if (!trace_value(&t, step->value, e) || !t.found_count)
-        return false;
+        return 0;
     if (shape_equal(&t.root->shape, &step->value->shape) && found_among(&t, e) &&
         (axis < 0 || !t.moved)) {
         /* Four of them, also where fewer are written. */
         *lanes = along < 0 ? *e : lanes_along(k, e->at[0], t.root->shape.axes, along, 4);
-        return true;
+        return 1;
     }
     if (t.found_count < 4 && found_scattered(&t, axis, lanes))
-        return true;
+        return 1;
     if (axis < 0)
         axis = differing_axis(&t);
     if (axis < 0)
-        return false;
+        return 0;
     memcpy(base, t.found[0], sizeof t.found[0]);
     base[axis] = index_times(k->pool, index_div(k->pool, base[axis], 4), 4);
     *lanes = lanes_along(k, base, t.root->shape.axes, axis, 4);
-    return found_among(&t, lanes) || found_scattered(&t, axis, lanes);
+    if (found_among(&t, lanes) || found_scattered(&t, axis, lanes))
+        return 1;
+    return found_in_cells(&t, packed, lanes);
 }

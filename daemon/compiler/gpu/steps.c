@@ -325,10 +325,22 @@ static void store_what_grows(struct plan *p)
     arena_free(scratch);
 }
 
+/* Whether computing v reads more textures than its readers have room for beside others of theirs;
+ * where v is all that its one reader reads, than a kernel has. */
+static bool reads_too_many(struct plan *p, struct value *v)
+{
+    const struct value *seen[MOST_READ_BUFFERS + 1];
+    struct node *only;
+    int most = MOST_READ_BUFFERS - 2;
+
+    if (live_readers(v, &only) == 1 && functions_of(only)->stores && !v->output_count)
+        most = MOST_READ_BUFFERS;
+    return count_buffers(p, v, seen, 0) > most;
+}
+
 static void store_where_cheaper(struct plan *p, struct kernel *k)
 {
     struct graph *g = p->graph;
-    const struct value *seen[MOST_READ_BUFFERS + 1];
 
     store_what_grows(p);
     /* What would read too many textures is cut where they have become too many; what holds a large
@@ -338,7 +350,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
             struct value *v = g->nodes[i]->outputs[o];
 
             if (is_computed_by_readers(v) &&
-                (count_buffers(p, v, seen, 0) > MOST_READ_BUFFERS - 2 ||
+                (reads_too_many(p, v) ||
                  (v->reader_count > 1 && weights_under(v, 0) > MOST_REPEATED_WEIGHTS)))
                 store_value(p, v);
         }
@@ -365,7 +377,7 @@ static void store_where_cheaper(struct plan *p, struct kernel *k)
             kernel_forget(k);
             spot->placement =
                 functions_of(v->producer)->role == ROLE_VIEW ? PLACED_VIEW : PLACED_INLINE;
-            if (count_buffers(p, v, seen, 0) > MOST_READ_BUFFERS - 2 || is_cheaper_stored(k, v))
+            if (reads_too_many(p, v) || is_cheaper_stored(k, v))
                 store_value(p, v);
         }
 }

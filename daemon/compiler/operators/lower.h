@@ -40,6 +40,7 @@ bool scatters_conv(const struct node *n);
 /* lower_matmul.c */
 void lower_matmul(struct kernel *k, const struct node *n);
 int packed_matmul(const struct node *n, int input);
+bool widens_matmul(const struct node *n);
 int64_t reuse_matmul(const struct node *n, int input);
 
 /* lower_pool.c */

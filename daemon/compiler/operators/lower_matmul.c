@@ -104,6 +104,31 @@ static void operand_index(struct kernel *k, const struct shape *s, const struct 
         out[m->columns_b] = at[m->columns_out];
 }
 
+/* The elements of a turn: those of the first cell, then of the others. */
+static const struct lanes *group_of(const struct kernel *k, int g)
+{
+    return g ? &k->more[g - 1].out : &k->out;
+}
+
+/* Vectors of weights for the columns of group g, at four of the sum. */
+static void read_weights(struct kernel *k, const struct node *n, const struct product *m, int g,
+                         struct weights *w, const struct index *sum, const struct index *column,
+                         const char *right[4][4])
+{
+    const struct shape *b = &n->inputs[1]->shape;
+    const struct index *row = kernel_constant(k, 0), *source[MAX_AXES];
+    int64_t bands = (m->columns + 3) / 4;
+
+    operand_index(k, b, &n->outputs[0]->shape, group_of(k, g)->at[0], m, false, sum, source);
+    for (int i = 0; i < b->axes - 2; i++)
+        row = index_add(k->pool, index_times(k->pool, row, b->dim[i]), source[i]);
+    row = index_add(k->pool, index_times(k->pool, row, bands),
+                    index_div(k->pool, source[m->columns_b], 4));
+    for (int j = 0; j < group_of(k, g)->count; j++)
+        if (j < m->columns)
+            kernel_entry(k, w, row, index_plus(k->pool, column, j), "e", right[j]);
+}
+
 void lower_matmul(struct kernel *k, const struct node *n)
 {
     struct value *a = n->inputs[0], *b = n->inputs[1];
@@ -111,8 +136,8 @@ void lower_matmul(struct kernel *k, const struct node *n)
     struct index_pool *p = k->pool;
     struct weights *w = NULL;
     struct product m;
-    const char *sums[4], *left[4][4], *right[4][4];
-    const struct index *loop, *sum, *source[MAX_AXES];
+    const char *sums[MOST_GROUPS][4], *left[4][4], *right[4][4];
+    const struct index *loop, *sum, *column = NULL, *source[MAX_AXES];
     int lanes = k->out.count;
 
     product_read(n, &m);
@@ -131,10 +156,11 @@ void lower_matmul(struct kernel *k, const struct node *n)
     if (w)
         w->parts = rows_of(b->constant) != NULL;
     /* Columns beyond the last have no sum: C# warns of a variable that nothing reads. */
-    for (int j = 0; j < lanes && (!across || j < m.columns); j++) {
-        sums[j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
-        kernel_line(k, "float %s = 0f;", sums[j]);
-    }
+    for (int g = 0; g <= k->more_count; g++)
+        for (int j = 0; j < lanes && (!across || j < m.columns); j++) {
+            sums[g][j] = kernel_name(k, (const char *const[]){"r", "g", "b", "a"}[j]);
+            kernel_line(k, "float %s = 0f;", sums[g][j]);
+        }
     loop = kernel_loop(k, "group", groups);
     sum = index_times(p, loop, 4);
     for (int j = 0; j < lanes; j++) {
@@ -153,24 +179,19 @@ void lower_matmul(struct kernel *k, const struct node *n)
         for (int i = 0; across && lanes > 1 && i < width; i++)
             left[j][i] = kernel_local(k, "v", left[j][i]);
     }
-    if (w) {
-        const struct index *row = kernel_constant(k, 0),
-                           *column = kernel_bind(k, "k", index_times(p, loop, 4));
+    if (w)
+        column = kernel_bind(k, "k", index_times(p, loop, 4));
+    for (int g = 0; g <= k->more_count; g++) {
+        const struct lanes *out = group_of(k, g);
 
-        operand_index(k, &b->shape, y, k->out.at[0], &m, false, sum, source);
-        for (int i = 0; i < b->shape.axes - 2; i++)
-            row = index_add(p, index_times(p, row, b->shape.dim[i]), source[i]);
-        row = index_add(p, index_times(p, row, bands), index_div(p, source[m.columns_b], 4));
-        for (int j = 0; j < lanes; j++)
-            if (j < m.columns)
-                kernel_entry(k, w, row, index_plus(p, column, j), "e", right[j]);
-    } else {
-        for (int i = 0; i < width; i++) {
+        if (w)
+            read_weights(k, n, &m, g, w, sum, column, right);
+        for (int i = 0; i < width && !w; i++) {
             struct lanes e = {.count = across || apart ? lanes : 1};
             const char *row[4];
 
             for (int j = 0; j < e.count; j++)
-                operand_index(k, &b->shape, y, k->out.at[j], &m, false, index_plus(p, sum, i),
+                operand_index(k, &b->shape, y, out->at[j], &m, false, index_plus(p, sum, i),
                               e.at[j]);
             kernel_read(k, b, &e, -1, row);
             if (!across && lanes > 1)
@@ -178,26 +199,37 @@ void lower_matmul(struct kernel *k, const struct node *n)
             for (int j = 0; j < lanes; j++)
                 right[j][i] = row[e.count > 1 ? j : 0];
         }
-    }
-    for (int j = 0; j < lanes; j++) {
-        struct strbuf s;
+        for (int j = 0; j < lanes; j++) {
+            struct strbuf s;
 
-        strbuf_init(&s, k->arena);
-        if (across && j >= m.columns)
-            continue;
-        for (int i = 0; i < width; i++)
-            if (strcmp(left[j][i], "0f"))
-                strbuf_printf(&s,
-                              text_is_atom(left[j][i]) && text_is_atom(right[j][i])
-                                  ? "%s%s * %s"
-                                  : "%s(%s) * (%s)",
-                              s.length ? " + " : "", left[j][i], right[j][i]);
-        if (s.length)
-            kernel_line(k, "%s += %s;", sums[j], s.text);
+            strbuf_init(&s, k->arena);
+            if (across && j >= m.columns)
+                continue;
+            for (int i = 0; i < width; i++)
+                if (strcmp(left[j][i], "0f"))
+                    strbuf_printf(&s,
+                                  text_is_atom(left[j][i]) && text_is_atom(right[j][i])
+                                      ? "%s%s * %s"
+                                      : "%s(%s) * (%s)",
+                                  s.length ? " + " : "", left[j][i], right[j][i]);
+            if (s.length)
+                kernel_line(k, "%s += %s;", sums[g][j], s.text);
+        }
     }
     kernel_end_loop(k, groups);
-    for (int j = 0; j < 4; j++)
-        k->lane[j] = j < lanes && (!across || j < m.columns) ? sums[j] : "0f";
+    for (int g = 0; g <= k->more_count; g++)
+        for (int j = 0; j < 4; j++)
+            *(g ? &k->more[g - 1].lane[j] : &k->lane[j]) =
+                j < lanes && (!across || j < m.columns) ? sums[g][j] : "0f";
+}
+
+/* Cells along the columns share what is fetched of a row. */
+bool widens_matmul(const struct node *n)
+{
+    struct product m;
+
+    product_read(n, &m);
+    return m.columns_out >= 0 && m.columns > 4;
 }
 
 int packed_matmul(const struct node *n, int input)

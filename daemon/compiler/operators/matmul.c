@@ -257,6 +257,7 @@ const struct operator_functions matmul_functions = {.role = ROLE_STEP,
                                                     .lower = lower_matmul,
                                                     .range = matmul_range,
                                                     .packed = packed_matmul,
+                                                    .widens = widens_matmul,
                                                     .reuse = reuse_matmul,
                                                     .infer = infer_matmul,
                                                     .evaluate = evaluate_matmul};

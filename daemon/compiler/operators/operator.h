@@ -79,6 +79,9 @@ struct operator_functions {
     /* ROLE_STEP: whether lower() also computes up to four elements from anywhere along the output's
      * packed axis, instead of those of one cell (k->out). NULL: it does not. */
     bool (*scatters)(const struct node *n);
+    /* ROLE_STEP: whether lower() also computes several cells of one row of the output in one turn
+     * (k->more), fetching what they have in common once. NULL: it does not. */
+    bool (*widens)(const struct node *n);
     /* ROLE_STEP: how often the kernel fetches each cell of that input. NULL: once. */
     int64_t (*reuse)(const struct node *n, int input);
     /* ROLE_STEP: how many cells of one channel of input 0 it fetches one after another in its
