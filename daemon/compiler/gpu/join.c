@@ -350,7 +350,11 @@ void join_steps(struct plan *p, struct kernel *k)
         struct node *n = g->nodes[i];
         struct value *v = n->outputs[0];
 
-        if (!n->mark || !v || !is_between(v) || type_is_integer(v->type) || spot_of(v)->unrounded)
+        if (!n->mark || !v || v->constant || !v->plan)
+            continue;
+        if (is_to_be_stored(v) && spot_of(v)->placement == PLACED_BUFFER)
+            spot_of(v)->placement = PLACED_INLINE;
+        if (!is_between(v) || type_is_integer(v->type) || spot_of(v)->unrounded)
             continue;
         context_poll(p->context);
         kernel_forget(k);

@@ -274,6 +274,8 @@ static int known_packed(const struct value *v)
 {
     const struct spot *spot = v->plan;
 
+    if (!spot->step && is_to_be_stored(v))
+        return -1;
     if (v->output_count || !spot->step)
         return edge_packed(v);
     return spot->step->packed;

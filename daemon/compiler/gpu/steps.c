@@ -162,6 +162,12 @@ void store_value(struct plan *p, struct value *v)
         v->producer;
 }
 
+bool is_to_be_stored(const struct value *v)
+{
+    return v->producer && functions_of(v->producer)->stores && !type_is_integer(v->type) &&
+           !spot_of(v)->unrounded;
+}
+
 static void assign_roles(struct plan *p)
 {
     struct graph *g = p->graph;
@@ -194,7 +200,7 @@ static void assign_roles(struct plan *p)
                 spot->placement = PLACED_VIEW;
                 break;
             default:
-                spot->placement = PLACED_INLINE;
+                spot->placement = is_to_be_stored(n->outputs[o]) ? PLACED_BUFFER : PLACED_INLINE;
                 break;
             }
         }

@@ -34,6 +34,9 @@ int live_readers(const struct value *v, struct node **only);
 struct step *step_new(struct plan *p, struct node *root, int output, struct value *v);
 /* A value gets a texture of its own: a step that computes it from what it reads. */
 void store_value(struct plan *p, struct value *v);
+/* True where v will have a texture because its operator asks for one. Until it is known which step
+ * computes it, it has none. */
+bool is_to_be_stored(const struct value *v);
 /* True where v is computed by its readers: a candidate for a texture of its own. */
 bool is_computed_by_readers(const struct value *v);
 /* What v costs where no step before it computes it: a step of its own, or what its readers spend on
