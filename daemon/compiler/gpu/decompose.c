@@ -527,6 +527,13 @@ static bool computed_bias(struct node *n, struct value **out)
     return true;
 }
 
+static bool conv(struct node *n, struct value **out)
+{
+    if (!computed_bias(n, out))
+        out[0] = decompose_order(n);
+    return out[0] != NULL;
+}
+
 static const struct {
     const char *op;
     struct value *(*rewrite)(struct node *n); /* NULL: stays as it is */
@@ -540,7 +547,7 @@ static const struct {
     {"Col2Im", NULL, decompose_col2im},
     {"Compress", NULL, decompose_moved},
     {"Concat", NULL, decompose_many},
-    {"Conv", NULL, computed_bias},
+    {"Conv", NULL, conv},
     {"ConvTranspose", NULL, computed_bias},
     {"CumProd", NULL, decompose_cumulative},
     {"CumSum", NULL, decompose_cumulative},

@@ -49,6 +49,7 @@ int64_t *make_axes(struct context *c, int from, int to);
 bool decompose_attention(struct node *n, struct value **out);
 struct value *decompose_depth(struct node *n);    /* NULL: it stays */
 struct value *decompose_constant(struct node *n); /* NULL: it stays */
+struct value *decompose_order(struct node *n);    /* NULL: it stays */
 bool decompose_rotary(struct node *n, struct value **out);
 bool decompose_recurrent(struct node *n, struct value **out);
 bool decompose_einsum(struct node *n, struct value **out);
