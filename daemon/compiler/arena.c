@@ -60,6 +60,8 @@ static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room
 {
     struct arena_chunk **best = NULL, *chunk;
 
+    if (c->limit.most && c->held + need > c->limit.most)
+        c->limit.passed(c, c->limit.subject);
     for (struct arena_chunk **at = &c->spare; *at; at = &(*at)->older)
         if ((*at)->room >= need && (!best || (*at)->room < (*best)->room))
             best = at;
@@ -67,12 +69,14 @@ static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room
         chunk = *best;
         *best = chunk->older;
         c->spare_bytes -= chunk->room;
+        c->held += chunk->room;
         return chunk;
     }
     /* calloc rather than malloc and memset: fresh pages of large blocks are zero already. */
     chunk = calloc(1, sizeof *chunk + room);
     if (chunk) {
         chunk->room = room;
+        c->held += room;
         chunk_populate(chunk);
     }
     return chunk;
@@ -80,6 +84,7 @@ static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room
 
 static void chunk_free(struct context *c, struct arena_chunk *chunk)
 {
+    c->held -= chunk->room;
     if (chunk->room < POPULATED || chunk->room > SPARE - c->spare_bytes) {
         free(chunk);
         return;
@@ -149,6 +154,8 @@ void arena_reserve(struct arena *a, size_t size)
 {
     struct arena_chunk *chunk = a->chunks;
 
+    if (size > LARGEST_BLOCK && a->context->limit.most)
+        a->context->limit.passed(a->context, a->context->limit.subject);
     if (size > LARGEST_BLOCK)
         context_escape(a->context, ESCAPE_MEMORY, "out of memory (%zu bytes asked for)", size);
     if (chunk && chunk->room - chunk->used >= aligned(size))

@@ -12,7 +12,7 @@
 #include "daemon/compiler/job.h"
 #include "daemon/compiler/limits/limits.h"
 #include "daemon/compiler/operators/items.h"
-#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/work.h"
 #include "daemon/compiler/passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +216,18 @@ static void add_asset(struct compile *job, const struct step *step, const struct
     asset->meta_length = strlen(asset->meta);
 }
 
+/* Writing a constant into an asset computes it once more, and comes when all was reported. */
+static void spend_asset(const struct weights *w)
+{
+    struct node *maker = w->tensor ? w->tensor->deferred : NULL;
+
+    for (int i = 0; !maker && w->node && i < w->node->input_count; i++)
+        if (w->node->inputs[i] && w->node->inputs[i]->constant)
+            maker = w->node->inputs[i]->constant->deferred;
+    if (maker)
+        work_spend(maker, 4.0 * WORK_ELEMENT * (double)w->rows * (double)w->columns);
+}
+
 static void collect_results(struct compile *job, const struct plan *p)
 {
     for (int i = 0; i < p->buffer_count; i++) {
@@ -231,8 +243,10 @@ static void collect_results(struct compile *job, const struct plan *p)
         for (int k = 0; k < p->steps[i]->text->weight_count; k++) {
             const struct weights *w = p->steps[i]->text->weights[k];
 
-            for (int style = 0; w->texture && !w->same && style < w->styles; style++)
+            for (int style = 0; w->texture && !w->same && style < w->styles; style++) {
+                spend_asset(w);
                 add_asset(job, p->steps[i], w, (struct asset_place){i, k, style});
+            }
         }
 }
 
@@ -480,6 +494,7 @@ static const struct weights *asset_weights(struct compile *job, int i)
 
     if (!compile_again(job))
         context_escape(&job->c, ESCAPE_SYSTEM, "the model has changed while it was compiled");
+    job->c.constants.exempt = true;
     p = job->plan;
     if (place->step >= p->step_count ||
         place->weights >= p->steps[place->step]->text->weight_count ||

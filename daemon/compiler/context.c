@@ -22,6 +22,7 @@ void context_escape(struct context *c, enum escape_reason reason, const char *fo
 {
     va_list arguments;
 
+    c->limit = (struct arena_limit){0};
     va_start(arguments, format);
     vsnprintf(c->why, sizeof c->why, format, arguments);
     va_end(arguments);

@@ -22,6 +22,7 @@
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum escape_reason {
     ESCAPE_NONE,
@@ -39,6 +40,26 @@ enum escape_reason {
 enum { STYLE_ANY = -1 };
 struct tensor_styles;
 
+struct context;
+
+/* What arenas may hold together, while somebody holds them to it. */
+struct arena_limit {
+    size_t most;   /* bytes; 0: no limit */
+    size_t before; /* that were held when it was set */
+    /* More is asked for: leaves the job. */
+    void (*passed)(struct context *c, void *subject);
+    void *subject;
+};
+
+/* What was spent on constants (operators/work.h). */
+struct constants_account {
+    uint64_t
+        file_bytes; /* of all files that were read: what may be spent is in proportion to them */
+    double steps;   /* spent so far */
+    size_t kept;    /* bytes of numbers that are kept for as long as the job */
+    bool exempt;    /* what is computed now was counted already */
+};
+
 struct context {
     jmp_buf escape;
     enum escape_reason reason;
@@ -47,6 +68,9 @@ struct context {
     struct arena arena;        /* lives as long as the job */
     struct arena_chunk *spare; /* chunks between two uses: arena.c's */
     size_t spare_bytes;
+    size_t held; /* bytes of all chunks that arenas have now */
+    struct arena_limit limit;
+    struct constants_account constants;
     struct diagnostics diagnostics;
     /* Models that share one graph and are compiled into one (graph/styles.h): how many, and whose
      * numbers a constant has now in which they differ. */

@@ -204,6 +204,8 @@ bool decompose_scatter(struct node *n, struct value **out)
     while (kind < sizeof kinds / sizeof *kinds && strcmp(kinds[kind].reduction, reduction) != 0)
         kind++;
     if (kind == sizeof kinds / sizeof *kinds || !n->inputs[1]->constant ||
+        shape_count(&data->shape) > MOST_NUMBERED ||
+        n->inputs[1]->constant->count > MOST_NUMBERED ||
         !(targets = scatter_targets(n, &run, &count, scratch))) {
         bool moved = kind == sizeof kinds / sizeof *kinds && decompose_moved(n, out);
 
@@ -216,6 +218,10 @@ bool decompose_scatter(struct node *n, struct value **out)
         int64_t now = ++meeting[targets[i] / run];
 
         most = now > most ? now : most;
+    }
+    if (most * rows > MOST_NUMBERED) {
+        arena_free(scratch);
+        return false;
     }
     memset(meeting, 0, (size_t)rows * sizeof *meeting);
     indices = NEW_ARRAY(scratch, most * rows, int64_t);

@@ -365,10 +365,19 @@ static const struct index *lookup_lines(struct kernel *k, const int64_t *numbers
     return index_variable(k->pool, name, lo, hi);
 }
 
+/* Numbers are counted from the smallest, so that no digit is negative. */
+static bool holds(const struct weights *w, const int64_t *numbers, int64_t least)
+{
+    for (int64_t i = 0; i < w->columns; i++)
+        if (w->numbers[i] != numbers[i] - least)
+            return false;
+    return true;
+}
+
 const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int64_t count,
                                   const struct index *i)
 {
-    int64_t lo = numbers[0], hi = numbers[0], at;
+    int64_t lo = numbers[0], hi = numbers[0], at, *digits;
     const struct index *found = lookup_line(k, numbers, count, i);
     struct weights *w;
 
@@ -381,16 +390,15 @@ const struct index *kernel_lookup(struct kernel *k, const int64_t *numbers, int6
     found = lookup_lines(k, numbers, count, i, lo, hi);
     if (found)
         return found;
-    /* Counted from the smallest, so that no digit is negative. */
-    int64_t *digits = NEW_ARRAY(k->arena, count, int64_t);
-    for (at = 0; at < count; at++)
-        digits[at] = numbers[at] - lo;
     w = NULL;
     for (int j = 0; j < k->weight_count && !w; j++)
         if (k->weights[j]->fill == fill_lookup && k->weights[j]->columns == count &&
-            !memcmp(k->weights[j]->numbers, digits, (size_t)count * sizeof *digits))
+            holds(k->weights[j], numbers, lo))
             w = k->weights[j];
     if (!w) {
+        digits = NEW_ROOM(k->arena, count, int64_t);
+        for (at = 0; at < count; at++)
+            digits[at] = numbers[at] - lo;
         w = weights_make(k, 1, count);
         w->fill = fill_lookup;
         w->numbers = digits;

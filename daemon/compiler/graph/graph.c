@@ -1,5 +1,5 @@
 #include "daemon/compiler/graph/graph.h"
-#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/work.h"
 #include <string.h>
 
 struct graph *graph_new(struct context *c)
@@ -252,6 +252,18 @@ struct node *value_only_reader(const struct value *v)
     return v->readers[0];
 }
 
+/* What is kept as long as the job is counted together. */
+static struct node *keep_begin(const struct node *n, const struct tensor *t)
+{
+    return work_open(t->deferred ? t->deferred : (struct node *)n);
+}
+
+static void keep_end(const struct node *n, struct node *outer, size_t bytes)
+{
+    n->graph->context->constants.kept += bytes;
+    work_end((struct node *)n, outer);
+}
+
 const int64_t *node_constant_ints(const struct node *n, int i, int *count)
 {
     struct context *c = n->graph->context;
@@ -262,8 +274,12 @@ const int64_t *node_constant_ints(const struct node *n, int i, int *count)
         return NULL;
     *count = (int)v->constant->count;
     /* A view is asked for each element, and asks for its numbers each time. */
-    if (!v->constant->integers || v->constant->varies)
+    if (!v->constant->integers || v->constant->varies) {
+        struct node *outer = keep_begin(n, v->constant);
+
         v->constant->integers = tensor_integers(c, v->constant, &c->arena);
+        keep_end(n, outer, v->constant->bytes + (size_t)v->constant->count * sizeof(int64_t));
+    }
     return v->constant->integers;
 }
 
@@ -276,8 +292,12 @@ const float *node_constant_floats(const struct node *n, int i, int *count)
     if (!v || !v->constant || v->constant->count > INT32_MAX || !type_bits(v->type))
         return NULL;
     *count = (int)v->constant->count;
-    if (!v->constant->floats || v->constant->varies)
+    if (!v->constant->floats || v->constant->varies) {
+        struct node *outer = keep_begin(n, v->constant);
+
         v->constant->floats = tensor_floats(c, v->constant, &c->arena);
+        keep_end(n, outer, v->constant->bytes + (size_t)v->constant->count * sizeof(float));
+    }
     return v->constant->floats;
 }
 

@@ -252,6 +252,7 @@ static void open_external(struct externals *e, struct external *x, uint8_t *wind
                            e->folder, x->location);
     }
     x->fault = NULL;
+    e->c->constants.file_bytes += x->identity.size;
     if (e->held < HELD) {
         e->held++;
     } else {

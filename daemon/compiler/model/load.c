@@ -81,6 +81,7 @@ static bool read_model(struct reading *r, struct context *c, struct files *files
     file_source_init(r->source, files, file);
     if (!scan_model(r, file))
         return false;
+    c->constants.file_bytes += r->scan.size;
     r->externals = externals_open(c, m, &r->scan, &r->missing, &r->why);
     return true;
 }

@@ -8,12 +8,8 @@
  * asks. Large ones are not made at all where their readers take them block by block (pick.c).
  */
 #include "daemon/compiler/operators/recipe.h"
-#include <inttypes.h>
+#include "daemon/compiler/operators/work.h"
 #include <string.h>
-
-/* More elements than these are not made at once: as many as a texture of 16384 rows of 4096 cells
- * holds. */
-static const int64_t most_elements = INT64_C(1) << 28;
 
 static bool unevaluated(const struct tensor *t)
 {
@@ -86,30 +82,6 @@ static void stand_in(struct node *n, struct arena *arena, struct tensor **out)
 
         if (n->outputs[i] && shape_known(&n->outputs[i]->shape))
             out[i] = tensor_new(arena, n->outputs[i]->type, &n->outputs[i]->shape, &data);
-    }
-}
-
-/* Nothing can stand in for more than there is memory: what is wrong is said, and the job left. */
-static void refuse_too_large(struct node *n, const struct node *reader)
-{
-    struct context *c = n->graph->context;
-    struct place place = node_place(n);
-    const char *by = "";
-
-    if (reader)
-        by = arena_printf(&c->arena, " by %s", node_title(reader, &c->arena));
-    for (int i = 0; i < n->output_count; i++) {
-        const struct value *v = n->outputs[i];
-
-        if (!v || !v->constant || v->constant->count <= most_elements)
-            continue;
-        diagnose(
-            c, &place, TUKI0110, NULL,
-            "its result, a constant of shape %s, is needed as a whole%s, and more than %" PRId64
-            " elements are not computed beforehand",
-            shape_text(&c->arena, &v->shape), by, most_elements);
-        context_escape(c, ESCAPE_REFUSED, "a constant of shape %s is too large",
-                       shape_text(&c->arena, &v->shape));
     }
 }
 
@@ -227,8 +199,8 @@ static void run(struct recipe *r, struct evaluation *e)
 {
     struct node *n = e->node;
     struct tensor **in = NEW_ARRAY(r->scratch, n->input_count, struct tensor *);
+    struct node *outer = work_begin(n, e->whole);
 
-    refuse_too_large(n, e->whole);
     e->out = NEW_ARRAY(e->memory, n->output_count, struct tensor *);
     for (int i = 0; i < n->input_count; i++)
         in[i] = input_of(e, i);
@@ -238,6 +210,7 @@ static void run(struct recipe *r, struct evaluation *e)
     } else if (!evaluate_with(n, in, e->out, e->memory)) {
         stand_in(n, e->memory, e->out);
     }
+    work_end(n, outer);
 }
 
 /* Results are there for whoever asks for the constant, small ones for good. */
@@ -270,6 +243,9 @@ static void take_back(struct evaluation *e)
 /* Runs what is no stream. The last one's results are in arena; NULL: it is a stream itself. */
 static void recipe_run(struct recipe *r, struct arena *arena)
 {
+    /* What is computed on the way is held for the last one's sake. */
+    struct node *asked = r->order[r->count - 1]->node, *outer = work_open(asked);
+
     find_streams(r);
     for (int i = 0; i < r->count; i++) {
         struct evaluation *e = r->order[i];
@@ -287,6 +263,7 @@ static void recipe_run(struct recipe *r, struct arena *arena)
             if (e->need[k] && !--e->need[k]->uses && !e->need[k]->streams)
                 take_back(e->need[k]);
     }
+    work_end(asked, outer);
 }
 
 static struct recipe *recipe_new(struct node *n)

@@ -6,6 +6,7 @@
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/operators/move.h"
 #include "daemon/compiler/operators/range.h"
+#include "daemon/compiler/operators/work.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -127,6 +128,8 @@ static bool gather_trace(struct node *n, int output, struct positions at, int *s
     const int64_t *indices = at.count ? node_constant_ints(n, 1, &count) : NULL;
 
     (void)output, (void)slot;
+    if (at.count && !indices)
+        return false;
     for (int64_t i = 0; i < at.count; i++) {
         int64_t row = at.at[i] / inner, index = wrapped(indices[row % count], s->dim[axis]);
 
@@ -234,6 +237,8 @@ static bool gather_elements_trace(struct node *n, int output, struct positions a
     int64_t strides[MAX_AXES];
 
     (void)slot;
+    if (at.count && !indices)
+        return false;
     move_strides(s, strides);
     for (int64_t i = 0; i < at.count; i++) {
         from[i] = element_target(s, strides, &n->outputs[output]->shape, axis, at.at[i],
@@ -698,7 +703,12 @@ static void infer_by_evaluating(struct node *n, const enum element_type *types,
         in[i] = n->inputs[i] ? n->inputs[i]->constant : NULL;
         known = known && (!n->inputs[i] || in[i]);
     }
-    known = known && n->op->functions->evaluate(n, in, out, scratch, scratch);
+    if (known) {
+        struct node *outer = work_begin(n, NULL);
+
+        known = n->op->functions->evaluate(n, in, out, scratch, scratch);
+        work_end(n, outer);
+    }
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i])
             infer_output(n, i, types[i], known && out[i] ? &out[i]->shape : &unknown[i]);

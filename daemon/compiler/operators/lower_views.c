@@ -7,6 +7,7 @@
 #include "daemon/compiler/operators/resize.h"
 #include "daemon/compiler/operators/slice.h"
 #include "daemon/compiler/operators/transpose.h"
+#include "daemon/compiler/operators/work.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -144,6 +145,13 @@ void view_tile(struct kernel *k, const struct node *n, int output, const struct 
         p->at[a] = index_mod(access->pool, at[a], s->dim[a]);
 }
 
+/* A lookup in so many numbers goes through them, and may hold them. Few are no matter. */
+static void spend_lookup(const struct node *n, int64_t entries)
+{
+    if (entries > 1 << 16)
+        work_spend((struct node *)n, 64.0 * (double)entries);
+}
+
 /* A table with an entry for each index of an axis. What has more than a texture cannot be looked
  * up, and would be large long before that is found. */
 static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entries)
@@ -151,6 +159,7 @@ static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entrie
     const int64_t most = (int64_t)LARGEST_SIDE * LARGEST_SIDE;
     struct place place = node_place(n);
 
+    spend_lookup(n, entries);
     if (entries <= most)
         return NEW_ARRAY(k->arena, entries, int64_t);
     diagnose(k->context, &place, TUKI0134, NULL,
@@ -223,6 +232,22 @@ void view_depth(struct kernel *k, const struct node *n, int output, const struct
     reshape(access->pool, &narrow, back, from, p->at);
 }
 
+/* given, where those below 0 are counted from the end of an axis; itself where none is. */
+static const int64_t *nonnegative(struct kernel *k, const int64_t *given, int count, int64_t length)
+{
+    int64_t *numbers;
+    int first = 0;
+
+    while (first < count && given[first] >= 0)
+        first++;
+    if (first == count)
+        return given;
+    numbers = NEW_ROOM(k->arena, count, int64_t);
+    for (int i = 0; i < count; i++)
+        numbers[i] = given[i] < 0 ? given[i] + length : given[i];
+    return numbers;
+}
+
 void view_gather(struct kernel *k, const struct node *n, int output, const struct index *const *at,
                  struct access *access)
 {
@@ -230,11 +255,10 @@ void view_gather(struct kernel *k, const struct node *n, int output, const struc
     int axis = shape_axis(data, node_int(n, "axis", 0)), count;
     const int64_t *given = node_constant_ints(n, 1, &count);
     struct piece *p = access_piece(access, 0);
-    int64_t *numbers = NEW_ARRAY(k->arena, given ? count + 1 : 1, int64_t);
+    const int64_t *numbers = given ? nonnegative(k, given, count, data->dim[axis]) : NULL;
 
     (void)output;
-    for (int i = 0; given && i < count; i++)
-        numbers[i] = given[i] < 0 ? given[i] + data->dim[axis] : given[i];
+    spend_lookup(n, count);
     for (int a = 0; a < axis; a++)
         p->at[a] = at[a];
     p->at[axis] = given ? kernel_lookup(k, numbers, count, linear(access->pool, indices, at + axis))

@@ -9,6 +9,7 @@
  */
 #include "daemon/compiler/operators/move.h"
 #include "daemon/compiler/operators/recipe.h"
+#include "daemon/compiler/operators/work.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,8 +293,8 @@ const void *pick(struct recipe *r, struct evaluation *e, int output, struct posi
 {
     const void *payload;
     int open = 1, first;
+    double elements = 0;
 
-    context_poll(r->context);
     round_begin(r);
     want(r, e, output, wanted);
     for (first = e->place + 1; open; open--) {
@@ -302,9 +303,11 @@ const void *pick(struct recipe *r, struct evaluation *e, int output, struct posi
         do
             now = r->order[--first];
         while (!now->parts);
-        for (int i = 0; i < now->node->output_count; i++)
+        for (int i = 0; i < now->node->output_count; i++) {
             if (now->parts[i].wanted.at)
                 ask(r, now, i);
+            elements += (double)now->parts[i].wanted.count;
+        }
         for (int i = 0; i < now->node->output_count * now->node->input_count; i++) {
             int k = i % now->node->input_count;
 
@@ -313,6 +316,7 @@ const void *pick(struct recipe *r, struct evaluation *e, int output, struct posi
                              now->asked[i]);
         }
     }
+    work_spend(e->node, WORK_ELEMENT * elements);
     for (int place = first; place <= e->place; place++) {
         struct evaluation *now = r->order[place];
 

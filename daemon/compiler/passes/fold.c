@@ -4,7 +4,7 @@
  * who multiplies by its result may keep the weights at 8 or 4 bits, and a file that is written
  * keeps them small.
  */
-#include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/work.h"
 #include "daemon/compiler/passes/pass.h"
 #include <string.h>
 
@@ -34,6 +34,7 @@ static bool try_small(struct node *n)
     struct context *c = n->graph->context;
     struct arena *scratch;
     struct tensor **in, **out;
+    struct node *outer;
     int style = c->style;
     bool done, varies;
 
@@ -53,7 +54,9 @@ static bool try_small(struct node *n)
     /* Whether it can be evaluated is the same for all styles; what it comes to is not kept. */
     varies = node_varies(n);
     c->style = varies ? 0 : style;
+    outer = work_begin(n, NULL);
     done = evaluate_with(n, in, out, scratch);
+    work_end(n, outer);
     c->style = style;
     for (int i = 0; done && !varies && i < n->output_count; i++)
         if (n->outputs[i] && n->outputs[i]->constant->deferred == n && out[i]->data)

@@ -1,0 +1,32 @@
+#ifndef COMPILER_WORK_H
+#define COMPILER_WORK_H
+/*
+ * What constants cost that are computed before the model runs, and how much of it a job may spend.
+ *
+ * A few bytes of a file can name a constant of gigabytes, or one of few bytes that takes an hour.
+ * So what is spent on constants is held in proportion to the files that were read: the work of all
+ * together, the elements of one that is needed as a whole, and the memory in which one is computed.
+ * Past these its layer is reported (TUKI0110) and the job left (ESCAPE_REFUSED), for nothing can
+ * stand in for it. Counted are steps, by shapes and attributes, before the work is begun; never
+ * time.
+ *
+ * What a model's own layers compute when it runs is not counted.
+ */
+#include "daemon/compiler/operators/operator.h"
+
+/* About how many steps evaluating n as a whole takes, a multiply-add being one. All shapes are
+ * known. */
+double work_of(const struct node *n);
+/* What one element costs that is moved, computed or converted on its own. */
+enum { WORK_ELEMENT = 16 };
+
+/* Memory is counted from here on to work_end(), which takes what this gives, in the name of n. */
+struct node *work_open(struct node *n);
+/* The same, before n is evaluated as a whole. reader: who needs its results so; NULL: nobody in
+ * particular. */
+struct node *work_begin(struct node *n, const struct node *reader);
+void work_end(struct node *n, struct node *outer);
+/* Before so many steps are made for the sake of n. */
+void work_spend(struct node *n, double steps);
+
+#endif
