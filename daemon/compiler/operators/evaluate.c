@@ -195,11 +195,22 @@ static struct tensor *input_of(const struct evaluation *e, int slot)
                                                : v->constant;
 }
 
+/* What is read block by block is counted there. */
+static double steps_of(const struct evaluation *e)
+{
+    double steps = runs_in_blocks(e) ? 0 : work_of(e->node);
+
+    for (int i = 0; steps > 0 && i < e->node->input_count; i++)
+        if (e->need[i] && e->need[i]->streams)
+            steps -= WORK_ELEMENT * (double)e->node->inputs[i]->constant->count;
+    return steps;
+}
+
 static void run(struct recipe *r, struct evaluation *e)
 {
     struct node *n = e->node;
     struct tensor **in = NEW_ARRAY(r->scratch, n->input_count, struct tensor *);
-    struct node *outer = work_begin(n, e->whole);
+    struct node *outer = work_begin(n, e->whole, steps_of(e));
 
     e->out = NEW_ARRAY(e->memory, n->output_count, struct tensor *);
     for (int i = 0; i < n->input_count; i++)

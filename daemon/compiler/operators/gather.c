@@ -704,7 +704,7 @@ static void infer_by_evaluating(struct node *n, const enum element_type *types,
         known = known && (!n->inputs[i] || in[i]);
     }
     if (known) {
-        struct node *outer = work_begin(n, NULL);
+        struct node *outer = work_begin(n, NULL, work_of(n));
 
         known = n->op->functions->evaluate(n, in, out, scratch, scratch);
         work_end(n, outer);

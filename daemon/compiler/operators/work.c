@@ -4,10 +4,10 @@
 #include <string.h>
 
 /* A model of no bytes may spend these, which is seconds … */
-static const double least_steps = 4e9;
+static const double least_steps = 8e9;
 /* … as many elements as 512 rows of 16384 cells hold … */
 static const int64_t least_elements = INT64_C(1) << 25;
-static const size_t least_bytes = (size_t)1 << 29;
+static const size_t least_bytes = (size_t)3 << 28;
 /* … and for each byte of its files more: weights of 4 bits are two elements a byte, each of which
  * passes through some operators, some of them more than once. */
 enum { STEPS_A_BYTE = 1024, ELEMENTS_A_BYTE = 4, BYTES_A_BYTE = 64 };
@@ -365,7 +365,7 @@ struct node *work_open(struct node *n)
     return outer;
 }
 
-struct node *work_begin(struct node *n, const struct node *reader)
+struct node *work_begin(struct node *n, const struct node *reader, double steps)
 {
     struct context *c = n->graph->context;
     int64_t most = (int64_t)allowed(c, (double)least_elements, ELEMENTS_A_BYTE);
@@ -377,7 +377,7 @@ struct node *work_begin(struct node *n, const struct node *reader)
                                    " elements are not computed beforehand for a file of %s",
                                    reader_text(&c->arena, reader), most,
                                    size_text(&c->arena, (double)c->constants.file_bytes)));
-    work_spend(n, work_of(n));
+    work_spend(n, steps);
     return work_open(n);
 }
 

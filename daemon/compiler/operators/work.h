@@ -18,13 +18,13 @@
  * known. */
 double work_of(const struct node *n);
 /* What one element costs that is moved, computed or converted on its own. */
-enum { WORK_ELEMENT = 16 };
+enum { WORK_ELEMENT = 12 };
 
 /* Memory is counted from here on to work_end(), which takes what this gives, in the name of n. */
 struct node *work_open(struct node *n);
-/* The same, before n is evaluated as a whole. reader: who needs its results so; NULL: nobody in
- * particular. */
-struct node *work_begin(struct node *n, const struct node *reader);
+/* The same, before n is evaluated as a whole, which takes so many steps. reader: who needs its
+ * results so; NULL: nobody in particular. */
+struct node *work_begin(struct node *n, const struct node *reader, double steps);
 void work_end(struct node *n, struct node *outer);
 /* Before so many steps are made for the sake of n. */
 void work_spend(struct node *n, double steps);

@@ -54,7 +54,7 @@ static bool try_small(struct node *n)
     /* Whether it can be evaluated is the same for all styles; what it comes to is not kept. */
     varies = node_varies(n);
     c->style = varies ? 0 : style;
-    outer = work_begin(n, NULL);
+    outer = work_begin(n, NULL, work_of(n));
     done = evaluate_with(n, in, out, scratch);
     work_end(n, outer);
     c->style = style;
