@@ -330,14 +330,6 @@ void work_spend(struct node *n, double steps)
                         most, size_text(&c->arena, (double)c->constants.file_bytes)));
 }
 
-static const char *reader_text(struct arena *a, const struct node *reader)
-{
-    if (!reader)
-        return "";
-    return *reader->name ? arena_printf(a, " by %s %s", reader->op_type, reader->name)
-                         : arena_printf(a, " by %s #%d", reader->op_type, reader->position);
-}
-
 /* The arena's call when what n is computed in grows too large. */
 static void too_much_memory(struct context *c, void *node)
 {
@@ -372,11 +364,13 @@ struct node *work_begin(struct node *n, const struct node *reader, double steps)
 
     for (int i = 0; i < n->output_count && !c->constants.exempt; i++)
         if (n->outputs[i] && elements(n->outputs[i]) > (double)most)
-            refuse(n, arena_printf(&c->arena,
-                                   "is needed as a whole%s, and more than %" PRId64
-                                   " elements are not computed beforehand for a file of %s",
-                                   reader_text(&c->arena, reader), most,
-                                   size_text(&c->arena, (double)c->constants.file_bytes)));
+            refuse(n, arena_printf(
+                          &c->arena,
+                          "is needed as a whole%s, and more than %" PRId64
+                          " elements are not computed beforehand for a file of %s",
+                          reader ? arena_printf(&c->arena, " by %s", node_title(reader, &c->arena))
+                                 : "",
+                          most, size_text(&c->arena, (double)c->constants.file_bytes)));
     work_spend(n, steps);
     return work_open(n);
 }
