@@ -108,12 +108,26 @@ void *tree_take(struct tree *tree, const char *path)
     return node && node->value ? take(tree, node) : NULL;
 }
 
-void *tree_pop(struct tree *tree, const char *folder)
+static struct tree_node *first(const struct tree *tree, const char *folder)
 {
     struct tree_node *node = table_get(&tree->nodes, folder);
 
     while (node && !node->value)
         node = node->child;
+    return node;
+}
+
+const char *tree_first(const struct tree *tree, const char *folder)
+{
+    const struct tree_node *node = first(tree, folder);
+
+    return node ? node->path : NULL;
+}
+
+void *tree_pop(struct tree *tree, const char *folder)
+{
+    struct tree_node *node = first(tree, folder);
+
     return node ? take(tree, node) : NULL;
 }
 

@@ -22,6 +22,9 @@ void *tree_put(struct tree *tree, const char *path, void *value);
 void *tree_take(struct tree *tree, const char *path);
 /* Takes out the value of folder or of something below it; NULL: there is none left. */
 void *tree_pop(struct tree *tree, const char *folder);
+/* The path of folder or of something below it that has a value, borrowed until that is taken out;
+ * NULL: there is none. */
+const char *tree_first(const struct tree *tree, const char *folder);
 /* The paths with values from folder on, folder among them, in no order: count of them, borrowed
  * until the tree is changed; an array to be freed. */
 const char **tree_below(const struct tree *tree, const char *folder, size_t *count);

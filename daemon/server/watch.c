@@ -1,9 +1,11 @@
 #include "daemon/server/watch.h"
 
+#include "daemon/server/folders.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/settle.h"
+#include "daemon/server/turn.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,7 +14,6 @@
 #include <uv.h>
 
 #define LOST_MS 1000
-#define SLICE_NS 4000000
 
 struct watch {
     struct watch_events events;
@@ -20,6 +21,7 @@ struct watch {
     void *state;  /* of the back end; NULL: there is none */
     int no_state; /* negative errno: why */
     void *poll;   /* of watch_poll */
+    struct folders *folders;
     struct settle settle;
     uv_timer_t timer; /* for what settles */
     uv_timer_t again; /* after changes were lost */
@@ -58,14 +60,15 @@ static bool expected(struct watch *watch, const char *path)
 static void on_timer(uv_timer_t *timer)
 {
     struct watch *watch = timer->data;
-    uint64_t began = uv_hrtime();
+    bool more = true;
     char *path;
 
     /* Of a branch's files that change at once the rest comes with the next turns. */
-    while (uv_hrtime() - began < SLICE_NS && (path = settle_next(&watch->settle, now_ms(watch)))) {
+    while (more && (path = settle_next(&watch->settle, now_ms(watch)))) {
         if (!expected(watch, path))
             watch->events.changed(watch->events.state, path);
         free(path);
+        more = turn_more(timer->loop);
     }
     arm(watch);
 }
@@ -136,12 +139,14 @@ struct watch *watch_new(struct uv_loop_s *loop, const struct watch_events *event
 
     watch->events = *events;
     watch->backend = &watch_inotify;
+    watch->folders = folders_new();
     pthread_mutex_init(&watch->mutex, NULL);
-    watch->state = watch->backend->start(watch, loop, &watch->no_state);
-    watch->poll = watch_poll.start(watch, loop, error);
+    watch->state = watch->backend->start(watch, watch->folders, loop, &watch->no_state);
+    watch->poll = watch_poll.start(watch, watch->folders, loop, error);
     if (!watch->poll) {
         if (watch->state)
             watch->backend->stop(watch->state);
+        folders_drop(watch->folders);
         pthread_mutex_destroy(&watch->mutex);
         free(watch);
         return NULL;
@@ -167,6 +172,7 @@ static void closed(uv_handle_t *handle)
     while (table_each(&watch->expected, &at, NULL, &identity))
         free(identity);
     table_release(&watch->expected);
+    folders_drop(watch->folders);
     pthread_mutex_destroy(&watch->mutex);
     free(watch);
 }
@@ -222,13 +228,12 @@ void watch_remove(struct watch *watch, const char *folder)
 
 bool watch_has(struct watch *watch, const char *folder)
 {
-    return (watch->state && watch->backend->has(watch->state, folder)) ||
-           watch_poll.has(watch->poll, folder);
+    return folders_has(watch->folders, folder);
 }
 
 size_t watch_count(struct watch *watch)
 {
-    return (watch->state ? watch->backend->count(watch->state) : 0) + watch_poll.count(watch->poll);
+    return folders_count(watch->folders);
 }
 
 void watch_expect(struct watch *watch, const char *path, const struct file_identity *identity)

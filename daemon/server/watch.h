@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 struct uv_loop_s;
+struct folders;
 struct watch;
 
 struct watch_events {
@@ -70,11 +71,11 @@ void watch_report(struct watch *watch, enum watch_kind kind, const char *folder,
 
 struct watch_backend {
     const char *name;
-    void *(*start)(struct watch *watch, struct uv_loop_s *loop, int *error);
+    /* The folders are to be held; each back end keeps those of its own kind there. */
+    void *(*start)(struct watch *watch, struct folders *folders, struct uv_loop_s *loop,
+                   int *error);
     int (*add)(void *state, const char *folder); /* any thread */
     void (*remove)(void *state, const char *folder);
-    bool (*has)(void *state, const char *folder);
-    size_t (*count)(void *state);
     void (*stop)(void *state); /* frees the state, with the loop's next turn */
 };
 extern const struct watch_backend watch_inotify;

@@ -1,12 +1,13 @@
 #include "daemon/server/watch.h"
 
+#include "daemon/server/folders.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/table.h"
+#include "daemon/server/turn.h"
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,9 @@
     (IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE |            \
      IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
 
-/* One turn of the loop reads at most so much, so that a storm of events does not hold the others
- * up. */
-#define READ_SIZE (64 * 1024)
+/* Little at a time, so that a storm of events does not hold the others up: what is left is still
+ * there in the next turn of the loop. */
+#define READ_SIZE (4 * 1024)
 
 struct folder {
     int descriptor;
@@ -33,14 +34,13 @@ struct folder {
 
 /*
  * A tree is walked by a worker, and the first events may be read here before the walk is over: both
- * look at these tables under the mutex.
+ * look at these tables under the folders' lock.
  */
 struct inotify {
     struct watch *watch;
     int descriptor;
     uv_poll_t poll;
-    pthread_mutex_t mutex;
-    struct table by_path;       /* struct folder, owned */
+    struct folders *folders;    /* by path: struct folder, owned */
     struct table by_descriptor; /* the same, by its number in decimal */
 };
 
@@ -50,14 +50,14 @@ static char *number(int descriptor, char text[16])
     return text;
 }
 
-/* Under the mutex. */
+/* Under the lock. */
 static void forget(struct inotify *inotify, struct folder *folder)
 {
     char text[16];
 
     if (table_get(&inotify->by_descriptor, number(folder->descriptor, text)) == folder)
         table_take(&inotify->by_descriptor, text);
-    table_take(&inotify->by_path, folder->path);
+    folders_take(inotify->folders, FOLDERS_EVENTS, folder->path);
     free(folder->path);
     free(folder);
 }
@@ -70,13 +70,13 @@ static int add(void *state, const char *path)
     char text[16];
     int rc = 0, descriptor;
 
-    pthread_mutex_lock(&inotify->mutex);
+    folders_lock(inotify->folders);
     descriptor = inotify_add_watch(inotify->descriptor, path, MASK);
     if (descriptor < 0) {
         rc = -errno;
         goto out;
     }
-    folder = table_get(&inotify->by_path, path);
+    folder = folders_get(inotify->folders, FOLDERS_EVENTS, path);
     if (folder && folder->descriptor == descriptor)
         goto out;
     /* Another folder of the same name before, or the same folder under another name. */
@@ -94,52 +94,26 @@ static int add(void *state, const char *path)
         folder->device = status.st_dev;
         folder->inode = status.st_ino;
     }
-    table_put(&inotify->by_path, path, folder);
+    folders_put(inotify->folders, FOLDERS_EVENTS, path, folder);
     table_put(&inotify->by_descriptor, text, folder);
 out:
-    pthread_mutex_unlock(&inotify->mutex);
+    folders_unlock(inotify->folders);
     return rc;
 }
 
 static void remove_below(void *state, const char *path)
 {
     struct inotify *inotify = state;
-    const char *key;
-    void *value;
-    size_t at = 0;
+    const char *first;
 
-    pthread_mutex_lock(&inotify->mutex);
-    while (table_each(&inotify->by_path, &at, &key, &value)) {
-        struct folder *folder = value;
+    folders_lock(inotify->folders);
+    while ((first = folders_first(inotify->folders, FOLDERS_EVENTS, path))) {
+        struct folder *folder = folders_get(inotify->folders, FOLDERS_EVENTS, first);
 
-        if (!path_inside(path, key))
-            continue;
         inotify_rm_watch(inotify->descriptor, folder->descriptor);
         forget(inotify, folder);
     }
-    pthread_mutex_unlock(&inotify->mutex);
-}
-
-static bool has(void *state, const char *path)
-{
-    struct inotify *inotify = state;
-    bool found;
-
-    pthread_mutex_lock(&inotify->mutex);
-    found = table_get(&inotify->by_path, path) != NULL;
-    pthread_mutex_unlock(&inotify->mutex);
-    return found;
-}
-
-static size_t count(void *state)
-{
-    struct inotify *inotify = state;
-    size_t folders;
-
-    pthread_mutex_lock(&inotify->mutex);
-    folders = inotify->by_path.count;
-    pthread_mutex_unlock(&inotify->mutex);
-    return folders;
+    folders_unlock(inotify->folders);
 }
 
 static bool is_at(const struct folder *folder)
@@ -160,7 +134,7 @@ static void handle(struct inotify *inotify, const struct inotify_event *event)
         watch_report(inotify->watch, WATCH_LOST, NULL, NULL);
         return;
     }
-    pthread_mutex_lock(&inotify->mutex);
+    folders_lock(inotify->folders);
     folder = table_get(&inotify->by_descriptor, number(event->wd, text));
     if (folder) {
         path = memory_text(folder->path);
@@ -169,7 +143,7 @@ static void handle(struct inotify *inotify, const struct inotify_event *event)
         if (event->mask & IN_IGNORED)
             forget(inotify, folder);
     }
-    pthread_mutex_unlock(&inotify->mutex);
+    folders_unlock(inotify->folders);
     if (!path || (event->mask & IN_IGNORED))
         goto out;
 
@@ -198,20 +172,24 @@ static void readable(uv_poll_t *poll, int status, int events)
     struct inotify *inotify = poll->data;
     _Alignas(struct inotify_event) char bytes[READ_SIZE];
     ssize_t length;
+    bool more = false;
 
     (void)events;
     if (status < 0)
         return;
-    length = read(inotify->descriptor, bytes, sizeof bytes);
-    for (ssize_t at = 0; at < length;) {
-        const struct inotify_event *event = (const struct inotify_event *)(bytes + at);
+    do {
+        length = read(inotify->descriptor, bytes, sizeof bytes);
+        for (ssize_t at = 0; at < length;) {
+            const struct inotify_event *event = (const struct inotify_event *)(bytes + at);
 
-        handle(inotify, event);
-        at += (ssize_t)(sizeof *event + event->len);
-    }
+            handle(inotify, event);
+            more = turn_more(poll->loop);
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+    } while (length > 0 && more);
 }
 
-static void *start(struct watch *watch, struct uv_loop_s *loop, int *error)
+static void *start(struct watch *watch, struct folders *folders, struct uv_loop_s *loop, int *error)
 {
     struct inotify *inotify = memory_new(sizeof *inotify);
 
@@ -228,7 +206,7 @@ static void *start(struct watch *watch, struct uv_loop_s *loop, int *error)
         free(inotify);
         return NULL;
     }
-    pthread_mutex_init(&inotify->mutex, NULL);
+    inotify->folders = folders_hold(folders);
     inotify->poll.data = inotify;
     uv_poll_start(&inotify->poll, UV_READABLE, readable);
     uv_unref((uv_handle_t *)&inotify->poll);
@@ -238,16 +216,15 @@ static void *start(struct watch *watch, struct uv_loop_s *loop, int *error)
 static void closed(uv_handle_t *handle)
 {
     struct inotify *inotify = handle->data;
-    const char *key;
-    void *folder;
-    size_t at = 0;
+    const char *first;
 
-    while (table_each(&inotify->by_path, &at, &key, &folder))
-        forget(inotify, folder);
-    table_release(&inotify->by_path);
+    folders_lock(inotify->folders);
+    while ((first = folders_first(inotify->folders, FOLDERS_EVENTS, "/")))
+        forget(inotify, folders_get(inotify->folders, FOLDERS_EVENTS, first));
+    folders_unlock(inotify->folders);
+    folders_drop(inotify->folders);
     table_release(&inotify->by_descriptor);
     close(inotify->descriptor);
-    pthread_mutex_destroy(&inotify->mutex);
     free(inotify);
 }
 
@@ -263,7 +240,5 @@ const struct watch_backend watch_inotify = {
     .start = start,
     .add = add,
     .remove = remove_below,
-    .has = has,
-    .count = count,
     .stop = stop,
 };

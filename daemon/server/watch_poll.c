@@ -1,12 +1,12 @@
 #include "daemon/server/watch.h"
 
+#include "daemon/server/folders.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
-#include "daemon/server/table.h"
+#include "daemon/server/turn.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,15 +51,17 @@ struct poll {
     uv_loop_t *loop;
     uv_timer_t timer;
     uv_work_t work;
-    bool working, stopping, closed;
+    uv_idle_t rest; /* of what was found */
+    int open_handles;
+    bool working, stopping;
     uint64_t not_before_ms;
-    pthread_mutex_t mutex; /* the table, holders and removed */
-    struct table by_path;  /* struct polled */
+    struct folders
+        *table; /* by path: struct polled; its lock is that of holders and removed, too */
     /* Of the look that is under way. */
     struct polled **folders;
     size_t folder_count;
     struct found *found;
-    size_t found_count;
+    size_t found_count, found_at;
     uint64_t took_ms;
 };
 
@@ -199,9 +201,9 @@ static void drop(struct poll *poll, struct polled *folder)
 {
     bool last;
 
-    pthread_mutex_lock(&poll->mutex);
+    folders_lock(poll->table);
     last = --folder->holders == 0;
-    pthread_mutex_unlock(&poll->mutex);
+    folders_unlock(poll->table);
     if (!last)
         return;
     listing_release(&folder->listing);
@@ -213,22 +215,73 @@ static bool is_removed(struct poll *poll, const struct polled *folder)
 {
     bool removed;
 
-    pthread_mutex_lock(&poll->mutex);
+    folders_lock(poll->table);
     removed = folder->removed;
-    pthread_mutex_unlock(&poll->mutex);
+    folders_unlock(poll->table);
     return removed;
+}
+
+static struct polled *take_first(struct poll *poll, const char *path)
+{
+    const char *first = folders_first(poll->table, FOLDERS_POLLED, path);
+    struct polled *folder = first ? folders_get(poll->table, FOLDERS_POLLED, first) : NULL;
+
+    if (folder)
+        folders_take(poll->table, FOLDERS_POLLED, folder->path);
+    return folder;
 }
 
 static void release(struct poll *poll)
 {
-    void *folder;
-    size_t at = 0;
+    struct polled *folder;
 
-    while (table_each(&poll->by_path, &at, NULL, &folder))
+    for (;;) {
+        folders_lock(poll->table);
+        folder = take_first(poll, "/");
+        folders_unlock(poll->table);
+        if (!folder)
+            break;
         drop(poll, folder);
-    table_release(&poll->by_path);
-    pthread_mutex_destroy(&poll->mutex);
+    }
+    folders_drop(poll->table);
     free(poll);
+}
+
+static void end_look(struct poll *poll)
+{
+    for (size_t i = 0; i < poll->found_count; i++)
+        free(poll->found[i].name);
+    for (size_t i = 0; i < poll->folder_count; i++)
+        drop(poll, poll->folders[i]);
+    free(poll->found);
+    free(poll->folders);
+    poll->found = NULL;
+    poll->folders = NULL;
+    poll->found_count = poll->found_at = poll->folder_count = 0;
+    poll->working = false;
+    poll->not_before_ms = uv_now(poll->loop) + PATIENCE * poll->took_ms;
+}
+
+/* What was found, as much as this turn of the loop has room for. */
+static void report(uv_idle_t *rest)
+{
+    struct poll *poll = rest->data;
+    bool more = true;
+
+    while (more && poll->found_at < poll->found_count) {
+        const struct found *found = &poll->found[poll->found_at++];
+
+        /* What came before may have ended the watch. */
+        if (!is_removed(poll, found->folder))
+            watch_report(poll->watch, found->kind, found->folder->path, found->name);
+        more = turn_more(poll->loop);
+    }
+    if (poll->found_at < poll->found_count) {
+        uv_idle_start(rest, report);
+        return;
+    }
+    uv_idle_stop(rest);
+    end_look(poll);
 }
 
 static void looked(uv_work_t *work, int status)
@@ -236,43 +289,32 @@ static void looked(uv_work_t *work, int status)
     struct poll *poll = work->data;
 
     (void)status;
-    for (size_t i = 0; i < poll->found_count; i++) {
-        struct found *found = &poll->found[i];
-
-        /* What came before may have ended the watch. */
-        if (!poll->stopping && !is_removed(poll, found->folder))
-            watch_report(poll->watch, found->kind, found->folder->path, found->name);
-        free(found->name);
+    if (!poll->stopping) {
+        report(&poll->rest);
+        return;
     }
-    for (size_t i = 0; i < poll->folder_count; i++)
-        drop(poll, poll->folders[i]);
-    free(poll->found);
-    free(poll->folders);
-    poll->found = NULL;
-    poll->folders = NULL;
-    poll->found_count = poll->folder_count = 0;
-    poll->working = false;
-    poll->not_before_ms = uv_now(poll->loop) + PATIENCE * poll->took_ms;
-    if (poll->closed)
+    end_look(poll);
+    if (!poll->open_handles)
         release(poll);
 }
 
 static void due(uv_timer_t *timer)
 {
     struct poll *poll = timer->data;
-    void *folder;
-    size_t at = 0;
+    const char **paths;
 
     if (poll->working || uv_now(poll->loop) < poll->not_before_ms)
         return;
-    pthread_mutex_lock(&poll->mutex);
-    if (poll->by_path.count)
-        poll->folders = memory_new(poll->by_path.count * sizeof(struct polled *));
-    while (table_each(&poll->by_path, &at, NULL, &folder)) {
-        poll->folders[poll->folder_count++] = folder;
-        ((struct polled *)folder)->holders++;
+    folders_lock(poll->table);
+    paths = folders_list(poll->table, FOLDERS_POLLED, &poll->folder_count);
+    if (poll->folder_count)
+        poll->folders = memory_new(poll->folder_count * sizeof(struct polled *));
+    for (size_t i = 0; i < poll->folder_count; i++) {
+        poll->folders[i] = folders_get(poll->table, FOLDERS_POLLED, paths[i]);
+        poll->folders[i]->holders++;
     }
-    pthread_mutex_unlock(&poll->mutex);
+    folders_unlock(poll->table);
+    free(paths);
     if (!poll->folder_count)
         return;
     poll->working = true;
@@ -292,11 +334,11 @@ static int add(void *state, const char *path)
     folder->holders = 1;
     /* What comes from here on differs from this, and is seen. */
     folder->listing = list(path);
-    pthread_mutex_lock(&poll->mutex);
-    there = table_get(&poll->by_path, path);
+    folders_lock(poll->table);
+    there = folders_get(poll->table, FOLDERS_POLLED, path);
     if (!there && !folder->listing.error)
-        table_put(&poll->by_path, path, folder);
-    pthread_mutex_unlock(&poll->mutex);
+        folders_put(poll->table, FOLDERS_POLLED, path, folder);
+    folders_unlock(poll->table);
     if (there || folder->listing.error) {
         int error = folder->listing.error;
 
@@ -309,60 +351,31 @@ static int add(void *state, const char *path)
 static void remove_below(void *state, const char *path)
 {
     struct poll *poll = state;
-    struct polled **gone = NULL;
-    size_t count = 0, at = 0;
-    const char *key;
-    void *value;
+    struct polled *folder;
 
-    pthread_mutex_lock(&poll->mutex);
-    while (table_each(&poll->by_path, &at, &key, &value)) {
-        struct polled *folder = value;
-
-        if (!path_inside(path, key))
-            continue;
-        folder->removed = true;
-        gone = memory_grow(gone, count, sizeof(struct polled *));
-        gone[count++] = folder;
-        table_take(&poll->by_path, key);
-    }
-    pthread_mutex_unlock(&poll->mutex);
-    for (size_t i = 0; i < count; i++)
-        drop(poll, gone[i]);
-    free(gone);
+    do {
+        folders_lock(poll->table);
+        folder = take_first(poll, path);
+        if (folder)
+            folder->removed = true;
+        folders_unlock(poll->table);
+        if (folder)
+            drop(poll, folder);
+    } while (folder);
 }
 
-static bool has(void *state, const char *path)
-{
-    struct poll *poll = state;
-    bool found;
-
-    pthread_mutex_lock(&poll->mutex);
-    found = table_get(&poll->by_path, path) != NULL;
-    pthread_mutex_unlock(&poll->mutex);
-    return found;
-}
-
-static size_t count(void *state)
-{
-    struct poll *poll = state;
-    size_t folders;
-
-    pthread_mutex_lock(&poll->mutex);
-    folders = poll->by_path.count;
-    pthread_mutex_unlock(&poll->mutex);
-    return folders;
-}
-
-static void *start(struct watch *watch, struct uv_loop_s *loop, int *error)
+static void *start(struct watch *watch, struct folders *folders, struct uv_loop_s *loop, int *error)
 {
     struct poll *poll = memory_new(sizeof *poll);
 
     *error = 0;
     poll->watch = watch;
     poll->loop = loop;
-    pthread_mutex_init(&poll->mutex, NULL);
+    poll->table = folders_hold(folders);
     uv_timer_init(loop, &poll->timer);
-    poll->timer.data = poll;
+    uv_idle_init(loop, &poll->rest);
+    poll->timer.data = poll->rest.data = poll;
+    poll->open_handles = 2;
     uv_timer_start(&poll->timer, due, POLL_MS, POLL_MS);
     uv_unref((uv_handle_t *)&poll->timer);
     return poll;
@@ -372,9 +385,8 @@ static void closed(uv_handle_t *handle)
 {
     struct poll *poll = handle->data;
 
-    poll->closed = true;
     /* A look that is under way ends it. */
-    if (!poll->working)
+    if (--poll->open_handles == 0 && !poll->working)
         release(poll);
 }
 
@@ -383,7 +395,10 @@ static void stop(void *state)
     struct poll *poll = state;
 
     poll->stopping = true;
+    if (uv_is_active((uv_handle_t *)&poll->rest))
+        end_look(poll);
     uv_close((uv_handle_t *)&poll->timer, closed);
+    uv_close((uv_handle_t *)&poll->rest, closed);
 }
 
 const struct watch_backend watch_poll = {
@@ -391,7 +406,5 @@ const struct watch_backend watch_poll = {
     .start = start,
     .add = add,
     .remove = remove_below,
-    .has = has,
-    .count = count,
     .stop = stop,
 };

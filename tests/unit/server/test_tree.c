@@ -95,6 +95,8 @@ static void test_random(void **state)
         for (int k = 0; k < 64; k++)
             expected += there[k] && path_inside(paths[i], paths[k]);
         assert_int_equal(below(&tree, paths[i]), expected);
+        assert_int_equal(tree_first(&tree, paths[i]) != NULL, expected > 0);
+        assert_true(!expected || path_inside(paths[i], tree_first(&tree, paths[i])));
     }
     tree_release(&tree);
 }
