@@ -17,11 +17,11 @@ static void concerned_free(struct concerned *concerned)
 
 static void add(struct concerns *concerns, struct member *member, const char *path)
 {
-    struct concerned *concerned = table_get(&concerns->by_path, path);
+    struct concerned *concerned = tree_get(&concerns->by_path, path);
 
     if (!concerned) {
         concerned = memory_new(sizeof *concerned);
-        table_put(&concerns->by_path, path, concerned);
+        tree_put(&concerns->by_path, path, concerned);
     }
     concerned->members = memory_grow(concerned->members, concerned->count, sizeof(struct member *));
     concerned->members[concerned->count++] = member;
@@ -29,7 +29,7 @@ static void add(struct concerns *concerns, struct member *member, const char *pa
 
 static void drop(struct concerns *concerns, const struct member *member, const char *path)
 {
-    struct concerned *concerned = table_get(&concerns->by_path, path);
+    struct concerned *concerned = tree_get(&concerns->by_path, path);
 
     for (size_t i = 0; concerned && i < concerned->count; i++)
         if (concerned->members[i] == member) {
@@ -37,7 +37,7 @@ static void drop(struct concerns *concerns, const struct member *member, const c
             break;
         }
     if (concerned && !concerned->count)
-        concerned_free(table_take(&concerns->by_path, path));
+        concerned_free(tree_take(&concerns->by_path, path));
 }
 
 void concerns_set(struct concerns *concerns, struct member *member, struct path_list *was,
@@ -54,7 +54,7 @@ void concerns_set(struct concerns *concerns, struct member *member, struct path_
 
 struct member *const *concerns_of(const struct concerns *concerns, const char *path, size_t *count)
 {
-    const struct concerned *concerned = table_get(&concerns->by_path, path);
+    const struct concerned *concerned = tree_get(&concerns->by_path, path);
 
     *count = concerned ? concerned->count : 0;
     return concerned ? concerned->members : NULL;
@@ -62,10 +62,9 @@ struct member *const *concerns_of(const struct concerns *concerns, const char *p
 
 void concerns_release(struct concerns *concerns)
 {
-    void *concerned;
-    size_t at = 0;
+    struct concerned *concerned;
 
-    while (table_each(&concerns->by_path, &at, NULL, &concerned))
+    while ((concerned = tree_pop(&concerns->by_path, "/")))
         concerned_free(concerned);
-    table_release(&concerns->by_path);
+    tree_release(&concerns->by_path);
 }

@@ -1,16 +1,17 @@
 #ifndef DAEMON_SERVER_CONCERN_H
 #define DAEMON_SERVER_CONCERN_H
 /*
- * Which members a path concerns: those that read it, name it, or come to it through a link. So that
+ * Which members a path concerns: those that lie there, read it, name it, or come to it through a
+ * link. So that
  * a change costs what it changes, and not a look at everything that there is. Loop thread.
  */
 #include "daemon/server/path.h"
-#include "daemon/server/table.h"
+#include "daemon/server/tree.h"
 
 struct member;
 
 struct concerns {
-    struct table by_path; /* struct concerned, in concern.c */
+    struct tree by_path; /* struct concerned, in concern.c */
 };
 
 /* From here on these paths, and no others, concern the member. `was`: those that were set before,

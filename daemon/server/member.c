@@ -1,5 +1,6 @@
 #include "daemon/server/workspace.h"
 
+#include "daemon/server/agenda.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
@@ -77,6 +78,7 @@ struct member *member_new(struct workspace *workspace, enum member_kind kind, co
     member->version = -1;
     snapshot_init(&member->disk);
     table_put(&workspace->members, path, member);
+    member_concern(member);
     return member;
 }
 
@@ -96,6 +98,7 @@ void member_concern(struct member *member)
 {
     struct path_list paths = {NULL, 0};
 
+    path_list_add(&paths, member->path);
     for (size_t i = 0; i < member->links.count; i++)
         path_list_add(&paths, member->links.list[i]);
     for (size_t u = 0; member->script && u < member->unit_count; u++) {
@@ -165,8 +168,12 @@ void member_touch(struct member *member)
 
     publish_touch(publish, member->path);
     for (int u = 0; member->script && u < member->script->unit_count; u++)
-        for (int m = 0; m < member->script->units[u].options.model_count; m++)
-            publish_touch(publish, member->script->units[u].options.models[m]);
+        for (int m = 0; m < member->script->units[u].options.model_count; m++) {
+            const char *model = member->script->units[u].options.models[m];
+
+            publish_touch(publish, model);
+            agenda_decide(member->workspace->agenda, model);
+        }
 }
 
 void member_settle(struct member *member)
@@ -311,7 +318,7 @@ static void take_script(struct member *member, struct script *script)
     member_touch(member);
 }
 
-static bool wanted(const struct member *member)
+bool member_wanted(const struct member *member)
 {
     return member->loose || member->waiter_count ||
            documents_find_path(&member->workspace->server->documents, 0, member->path) ||
@@ -375,12 +382,12 @@ static void read_done(struct job *job)
     free(work->path);
     free(work);
     if (member) {
-        if (!member->reading && member->script && !wanted(member)) {
+        if (!member->reading && member->script && !member_wanted(member)) {
             member_free(member);
         } else {
             member_settle(member);
         }
-        workspace_models_update(workspace);
+        agenda_wake(workspace->agenda);
     }
 }
 

@@ -1,10 +1,12 @@
 #include "daemon/server/publish.h"
 
+#include "daemon/server/agenda.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
 #include "daemon/server/report.h"
 #include "daemon/server/server.h"
 #include "daemon/server/session.h"
+#include "daemon/server/turn.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +15,20 @@
 /* What is known of a script is shown once all of it is known; but nobody is kept waiting longer
  * than this. */
 #define PATIENCE_MS 500
-/* So long a turn of the loop may take; what is left comes with the next. */
-#define SLICE_NS 4000000
+/* So many paths are put in order at a time, and looked at for it at most. */
+#define BATCH 256
+#define BATCH_LOOKS 1024
 /* A timer of 0 may come round in the same turn. */
 #define NEXT_TURN_MS 1
 
 struct publish {
     struct server *server;
     struct table dirty; /* paths; the value is the publish */
+    size_t at;          /* in dirty: how far it was looked through */
+    int64_t wait_ms;    /* how long the first of those passed over has to wait; -1: there is none */
+    bool touched;       /* something was put in since that began, perhaps behind it */
+    char **batch;       /* taken out of dirty, in order */
+    size_t batch_count, batch_at;
     uv_timer_t timer;
     bool closing;
 };
@@ -39,6 +47,7 @@ struct publish *publish_new(struct server *server)
     struct publish *publish = memory_new(sizeof *publish);
 
     publish->server = server;
+    publish->wait_ms = -1;
     uv_timer_init(server->loop, &publish->timer);
     publish->timer.data = publish;
     uv_unref((uv_handle_t *)&publish->timer);
@@ -49,6 +58,9 @@ static void closed(uv_handle_t *handle)
 {
     struct publish *publish = handle->data;
 
+    while (publish->batch_at < publish->batch_count)
+        free(publish->batch[publish->batch_at++]);
+    free(publish->batch);
     table_release(&publish->dirty);
     free(publish);
 }
@@ -75,6 +87,7 @@ void publish_touch(struct publish *publish, const char *path)
     if (!publish || publish->closing)
         return;
     table_put(&publish->dirty, path, publish);
+    publish->touched = true;
     arm(publish, 0);
 }
 
@@ -151,8 +164,9 @@ static int64_t patience(const struct workspace *workspace, const char *path)
     struct member *member = workspace_find(workspace, path);
     int64_t left = member ? member_patience(workspace, member) : 0;
     /* Who stands for a model that nobody names is decided once all scripts are read. */
-    bool undecided = !member && (workspace->reading || workspace->scanning) &&
-                     table_get(&workspace->models, path);
+    bool undecided =
+        !member && tree_get(&workspace->models, path) &&
+        (!workspace_is_decided(workspace) || agenda_is_undecided(workspace->agenda, path));
     bool busy = undecided, known = false;
     size_t count;
     struct member *const *members = concerns_of(&workspace->concerns, path, &count);
@@ -310,62 +324,95 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Takes out what it is time for. False: dirty was looked through to its end. */
+static bool fill(struct publish *publish)
+{
+    const char *key;
+    void *value;
+
+    publish->batch_at = publish->batch_count = 0;
+    for (int looks = 0; publish->batch_count < BATCH && looks < BATCH_LOOKS; looks++) {
+        int64_t left;
+
+        if (!table_each(&publish->dirty, &publish->at, &key, &value))
+            return false;
+        left = patience(publish->server->workspace, key);
+        if (left) {
+            publish->wait_ms =
+                publish->wait_ms < 0 || left < publish->wait_ms ? left : publish->wait_ms;
+            continue;
+        }
+        publish->batch = memory_grow(publish->batch, publish->batch_count, sizeof *publish->batch);
+        publish->batch[publish->batch_count++] = memory_text(key);
+        table_take(&publish->dirty, key);
+    }
+    return true;
+}
+
+static void publish_path(struct publish *publish, const char *path)
+{
+    for (struct session *session = publish->server->sessions, *next; session; session = next) {
+        next = session->next;
+        if (session->over || !session->editor || !session->ready ||
+            session->state != METHOD_RUNNING || !publish_interested(session, path))
+            continue;
+        if (session->pull)
+            session->pull_news = pull_again(session, path) || session->pull_news;
+        else
+            publish_to(session, path);
+    }
+}
+
+static void tell_of_news(struct server *server)
+{
+    for (struct session *session = server->sessions, *next; session; session = next) {
+        next = session->next;
+        if (session->pull_news && !session->over)
+            refresh(session);
+        session->pull_news = false;
+    }
+}
+
 static void flush(uv_timer_t *timer)
 {
     struct publish *publish = timer->data;
     struct server *server = publish->server;
-    uint64_t began = uv_hrtime();
-    int64_t wait = -1;
-    const char *key;
-    char **paths = NULL;
-    void *value;
-    size_t count = 0, done = 0, at = 0;
+    bool more = true, left = true;
 
-    while (table_each(&publish->dirty, &at, &key, &value)) {
-        int64_t left = patience(server->workspace, key);
+    while (more && left) {
+        char *path;
 
-        if (left) {
-            wait = wait < 0 || left < wait ? left : wait;
-            continue;
-        }
-        paths = memory_grow(paths, count, sizeof *paths);
-        paths[count++] = memory_text(key);
-        table_take(&publish->dirty, key);
-    }
-    if (count)
-        qsort(paths, count, sizeof *paths, compare);
-    done = count;
-    for (struct session *session = server->sessions, *next; session; session = next) {
-        bool news = false;
-
-        next = session->next;
-        for (size_t i = 0; i < done && !session->over; i++) {
-            /* What the first session has no time for in this turn, none has. */
-            if (i && done == count && uv_hrtime() - began > SLICE_NS) {
-                done = i;
-                break;
-            }
-            if (!session->editor || !session->ready || session->state != METHOD_RUNNING ||
-                !publish_interested(session, paths[i]))
+        if (publish->batch_at == publish->batch_count) {
+            left = fill(publish);
+            if (publish->batch_count)
+                qsort(publish->batch, publish->batch_count, sizeof *publish->batch, compare);
+            more = turn_more(timer->loop);
+            if (!publish->batch_count)
                 continue;
-            else if (session->pull)
-                news = pull_again(session, paths[i]) || news;
-            else
-                publish_to(session, paths[i]);
+            left = true;
         }
-        if (news && !session->over)
-            refresh(session);
+        path = publish->batch[publish->batch_at++];
+        /* It may have begun to be worked on since it was taken out. */
+        if (patience(server->workspace, path))
+            publish_touch(publish, path);
+        else
+            publish_path(publish, path);
+        free(path);
+        more = turn_more(timer->loop);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (i >= done) {
-            table_put(&publish->dirty, paths[i], publish);
-            wait = NEXT_TURN_MS;
-        }
-        free(paths[i]);
+    tell_of_news(server);
+    if (left) {
+        arm(publish, NEXT_TURN_MS);
+        return;
     }
-    free(paths);
-    if (wait >= 0)
-        arm(publish, (uint64_t)wait);
+    /* Those passed over are looked at again from the beginning. */
+    publish->at = 0;
+    if (publish->touched)
+        arm(publish, NEXT_TURN_MS);
+    else if (publish->wait_ms >= 0)
+        arm(publish, (uint64_t)publish->wait_ms);
+    publish->touched = false;
+    publish->wait_ms = -1;
 }
 
 void publish_generated(struct publish *publish, const char *script, char *const *files,

@@ -1,6 +1,7 @@
 #include "daemon/server/workspace.h"
 
 #include "daemon/outputs.h"
+#include "daemon/server/agenda.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
@@ -43,6 +44,13 @@ struct scan_work {
     bool everything; /* changes were lost: what is known below the folder is looked at again */
     bool missing;
     struct scan scan;
+
+    /* What is taken of it is taken by and by. */
+    struct scan_work *next;
+    size_t scripts_taken, models_taken, known_taken;
+    char **known; /* with `everything`: members and models below the folder */
+    size_t known_count;
+    bool knows;
 };
 
 /* --- roots ---------------------------------------------------------------------------------- */
@@ -102,9 +110,8 @@ void workspace_remove_root(struct workspace *workspace, const char *path)
     char *canonical = root_path(path);
     struct root *root = find_root(workspace, canonical);
     struct member *member;
-    const char *key;
-    void *value;
-    size_t at = 0;
+    const char **models;
+    size_t at = 0, count;
 
     if (!root || --root->count)
         goto out;
@@ -113,20 +120,18 @@ void workspace_remove_root(struct workspace *workspace, const char *path)
     if (workspace_in_roots(workspace, canonical))
         goto out;
     watch_remove(workspace->server->watch, canonical);
-    while (table_each(&workspace->models, &at, &key, &value))
-        if (!workspace_in_roots(workspace, key))
-            table_take(&workspace->models, key);
-    at = 0;
+    /* Which of them are still wanted is looked at by and by. */
+    models = tree_below(&workspace->models, canonical, &count);
+    for (size_t i = 0; i < count; i++)
+        agenda_decide(workspace->agenda, models[i]);
+    free(models);
     while ((member = workspace_each(workspace, &at)))
-        if (!member->loose && !member->waiter_count &&
-            !workspace_in_roots(workspace, member->path) &&
-            !documents_find_path(&workspace->server->documents, 0, member->path))
-            member_free(member);
+        if (path_inside(canonical, member->path))
+            agenda_decide(workspace->agenda, member->path);
     /* What lies below and is a root of its own lost its watches with the rest. */
     for (size_t i = 0; i < workspace->root_count; i++)
         if (path_inside(canonical, workspace->roots[i].path))
             roots_scan(workspace, workspace->roots[i].path, true);
-    workspace_models_update(workspace);
 out:
     free(canonical);
 }
@@ -170,39 +175,100 @@ struct member *workspace_get_script(struct workspace *workspace, const char *pat
     return member ? member : member_new(workspace, MEMBER_SCRIPT, path);
 }
 
-static void take_scan(struct workspace *workspace, struct scan_work *work)
+static void know(struct scan_work *work, const char *path)
 {
-    const struct scan *scan = &work->scan;
-    struct member *member;
-    const char *key;
-    void *value;
-    size_t at = 0;
+    work->known = memory_grow(work->known, work->known_count, sizeof *work->known);
+    work->known[work->known_count++] = memory_text(path);
+}
 
-    for (size_t i = 0; i < scan->script_count; i++) {
-        member = workspace_in_roots(workspace, scan->scripts[i])
-                     ? workspace_get_script(workspace, scan->scripts[i])
-                     : NULL;
-        /* A reading that is under way may have looked before the file came. */
-        if (member)
-            member_read(member, JOB_FILE);
+/* What the workspace knows of the folder. */
+static void look_what_is_known(struct scan_work *work)
+{
+    struct workspace *workspace = work->server->workspace;
+    const struct member *member;
+    const char **models;
+    size_t at = 0, count;
+
+    while ((member = workspace_each(workspace, &at)))
+        if (path_inside(work->folder, member->path))
+            know(work, member->path);
+    models = tree_below(&workspace->models, work->folder, &count);
+    for (size_t i = 0; i < count; i++)
+        if (!workspace_find(workspace, models[i]))
+            know(work, models[i]);
+    free(models);
+    work->knows = true;
+}
+
+static void take_script_of(struct workspace *workspace, const char *path)
+{
+    struct member *member =
+        workspace_in_roots(workspace, path) ? workspace_get_script(workspace, path) : NULL;
+
+    /* A reading that is under way may have looked before the file came. */
+    if (member)
+        member_read(member, JOB_FILE);
+}
+
+/* Changes may have been lost: what is known is looked at again. */
+static void take_known(struct workspace *workspace, const struct scan *scan, const char *path)
+{
+    struct member *member = workspace_find(workspace, path);
+
+    if (tree_get(&workspace->models, path) && !among(scan->models, scan->model_count, path)) {
+        tree_take(&workspace->models, path);
+        workspace_decide(workspace, path);
     }
-    for (size_t i = 0; i < scan->model_count; i++)
-        workspace_changed(workspace, scan->models[i]);
-    if (!work->everything)
+    if (!member)
         return;
-    while ((member = workspace_each(workspace, &at))) {
-        if (!path_inside(work->folder, member->path))
-            continue;
-        if (member->kind == MEMBER_SCRIPT &&
-            !among(scan->scripts, scan->script_count, member->path))
-            member_read(member, JOB_FILE);
-        for (size_t u = 0; u < member->unit_count; u++)
-            unit_outdate(member->units[u], JOB_BACKGROUND);
-    }
-    at = 0;
-    while (table_each(&workspace->models, &at, &key, &value))
-        if (path_inside(work->folder, key) && !among(scan->models, scan->model_count, key))
-            table_take(&workspace->models, key);
+    if (member->kind == MEMBER_SCRIPT && !among(scan->scripts, scan->script_count, path))
+        member_read(member, JOB_FILE);
+    for (size_t u = 0; u < member->unit_count; u++)
+        unit_outdate(member->units[u], JOB_BACKGROUND);
+}
+
+static void scan_work_free(struct scan_work *work)
+{
+    for (size_t i = 0; i < work->known_count; i++)
+        free(work->known[i]);
+    free(work->known);
+    scan_release(&work->scan);
+    free(work->folder);
+    free(work);
+}
+
+/* Takes the first that waits to be taken away. */
+static void drop_scanned(struct workspace *workspace)
+{
+    struct scan_work *work = workspace->scanned;
+
+    workspace->scanned = work->next;
+    if (!workspace->scanned)
+        workspace->last_scanned = &workspace->scanned;
+    workspace->scanning--;
+    workspace->scans++;
+    scan_work_free(work);
+}
+
+bool roots_take_some(struct workspace *workspace)
+{
+    struct scan_work *work = workspace->scanned;
+    const struct scan *scan;
+
+    if (!work)
+        return false;
+    scan = &work->scan;
+    if (work->scripts_taken < scan->script_count)
+        take_script_of(workspace, scan->scripts[work->scripts_taken++]);
+    else if (work->models_taken < scan->model_count)
+        workspace_changed(workspace, scan->models[work->models_taken++]);
+    else if (work->everything && !work->knows)
+        look_what_is_known(work);
+    else if (work->known_taken < work->known_count)
+        take_known(workspace, scan, work->known[work->known_taken++]);
+    else
+        drop_scanned(workspace);
+    return true;
 }
 
 static void scan_done(struct job *job)
@@ -211,8 +277,6 @@ static void scan_done(struct job *job)
     struct workspace *workspace = work->server->workspace;
     struct root *root = find_root(workspace, work->folder);
 
-    workspace->scanning--;
-    workspace->scans++;
     if (root) {
         /* One that cannot be opened may be some day. */
         root->missing = work->missing || !work->scan.inode;
@@ -234,12 +298,15 @@ static void scan_done(struct job *job)
     if (!job_cancelled(job) && !workspace->leaving) {
         log_line(LOG_INFO, "%s: %zu folders, %zu scripts, %zu models", work->folder,
                  work->scan.folders, work->scan.script_count, work->scan.model_count);
-        take_scan(workspace, work);
-        workspace_models_update(workspace);
+        *workspace->last_scanned = work;
+        workspace->last_scanned = &work->next;
+        agenda_wake(workspace->agenda);
+        return;
     }
-    scan_release(&work->scan);
-    free(work->folder);
-    free(work);
+    workspace->scanning--;
+    workspace->scans++;
+    scan_work_free(work);
+    agenda_wake(workspace->agenda);
 }
 
 void roots_scan(struct workspace *workspace, const char *folder, bool everything)
@@ -351,6 +418,7 @@ static void look(uv_timer_t *timer)
 
 void roots_begin(struct workspace *workspace)
 {
+    workspace->last_scanned = &workspace->scanned;
     workspace->roots_timer = memory_new(sizeof *workspace->roots_timer);
     uv_timer_init(workspace->server->loop, &workspace->roots_timer->handle);
     workspace->roots_timer->handle.data = workspace;
@@ -365,6 +433,8 @@ static void timer_closed(uv_handle_t *handle)
 
 void roots_end(struct workspace *workspace)
 {
+    while (workspace->scanned)
+        drop_scanned(workspace);
     for (size_t i = 0; i < workspace->root_count; i++)
         free(workspace->roots[i].path);
     free(workspace->roots);

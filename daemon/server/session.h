@@ -56,6 +56,7 @@ struct session {
     size_t root_count;
     struct table published; /* of publish.c */
     bool refreshing, refresh_again;
+    bool pull_news;                    /* diagnostics that it pulled are others by now */
     struct session_progress *progress; /* of progress.c */
     struct parent *parent;
     struct pull *pulls; /* of language/diagnostics.c: what was asked and is not answered */

@@ -185,7 +185,7 @@ static void take_over(const struct unit *unit)
     const struct compile_options *options = &unit->member->script->units[unit->number].options;
 
     for (int m = 0; unit->member->kind == MEMBER_SCRIPT && m < options->model_count; m++)
-        workspace_model_update(unit->member->workspace, options->models[m]);
+        workspace_decide(unit->member->workspace, options->models[m]);
 }
 
 static void compile_done(struct job *job)

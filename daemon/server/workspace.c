@@ -1,5 +1,6 @@
 #include "daemon/server/workspace.h"
 
+#include "daemon/server/agenda.h"
 #include "daemon/server/log.h"
 #include "daemon/server/memory.h"
 #include "daemon/server/path.h"
@@ -39,6 +40,7 @@ struct workspace *workspace_new(struct server *server)
     uv_timer_init(server->loop, &workspace->timer->handle);
     workspace->timer->handle.data = workspace;
     uv_unref((uv_handle_t *)&workspace->timer->handle);
+    workspace->agenda = agenda_new(workspace);
     roots_begin(workspace);
     return workspace;
 }
@@ -66,9 +68,10 @@ void workspace_free(struct workspace *workspace)
     while ((member = workspace_each(workspace, &at)))
         member_free(member);
     table_release(&workspace->members);
-    table_release(&workspace->models);
+    tree_release(&workspace->models);
     concerns_release(&workspace->concerns);
     roots_end(workspace);
+    agenda_free(workspace->agenda);
     uv_close((uv_handle_t *)&workspace->timer->handle, timer_closed);
     free(workspace);
 }
@@ -100,43 +103,32 @@ static bool is_needless(const struct member *member)
     const struct workspace *workspace = member->workspace;
 
     return member->kind == MEMBER_MODEL && !member->waiter_count && !member->loose &&
-           (!table_get(&workspace->models, member->path) || named(workspace, member->path, true));
+           (!tree_get(&workspace->models, member->path) || named(workspace, member->path, true));
 }
 
 /* Which models no script names is known once all scripts are. */
-static bool is_decided(const struct workspace *workspace)
+bool workspace_is_decided(const struct workspace *workspace)
 {
     return !workspace->reading && !workspace->scanning && !workspace->leaving;
 }
 
-void workspace_model_update(struct workspace *workspace, const char *path)
+void workspace_decide(struct workspace *workspace, const char *path)
 {
     struct member *member = workspace_find(workspace, path);
 
-    if (!is_decided(workspace))
+    if (!workspace_is_decided(workspace)) {
+        agenda_decide(workspace->agenda, path);
         return;
-    if (!member && table_get(&workspace->models, path) && !named(workspace, path, false))
-        member_read(member_new(workspace, MEMBER_MODEL, path), JOB_BACKGROUND);
-    else if (member && is_needless(member))
-        member_free(member);
-}
-
-void workspace_models_update(struct workspace *workspace)
-{
-    struct member *member;
-    const char *path;
-    void *value;
-    size_t at = 0;
-
-    if (!is_decided(workspace))
-        return;
-    while (table_each(&workspace->models, &at, &path, &value))
-        if (!workspace_find(workspace, path) && !named(workspace, path, false))
+    }
+    if (!workspace_in_roots(workspace, path))
+        tree_take(&workspace->models, path);
+    if (!member) {
+        if (tree_get(&workspace->models, path) && !named(workspace, path, false))
             member_read(member_new(workspace, MEMBER_MODEL, path), JOB_BACKGROUND);
-    at = 0;
-    while ((member = workspace_each(workspace, &at)))
-        if (is_needless(member))
-            member_free(member);
+    } else if (member->kind == MEMBER_MODEL ? is_needless(member)
+                                            : member->script && !member_wanted(member)) {
+        member_free(member);
+    }
 }
 
 /* --- changes -------------------------------------------------------------------------------- */
@@ -223,10 +215,10 @@ void workspace_changed(void *state, const char *path)
     member = workspace_find(workspace, path);
     if (path_ends(path, ".onnx") && workspace_in_roots(workspace, path)) {
         if (stat(path, &status) == 0 && S_ISREG(status.st_mode))
-            table_put(&workspace->models, path, workspace);
+            tree_put(&workspace->models, path, workspace);
         else
-            table_take(&workspace->models, path);
-        workspace_model_update(workspace, path);
+            tree_take(&workspace->models, path);
+        workspace_decide(workspace, path);
     } else if (member && member->kind == MEMBER_SCRIPT) {
         member_read(member, JOB_FILE);
     } else if (!generated && path_ends(path, ".cs") && workspace_in_roots(workspace, path)) {
@@ -234,31 +226,27 @@ void workspace_changed(void *state, const char *path)
     }
 }
 
-/* Whether the unit has read folder (as though it were a file), or something below it. */
-static bool unit_reads_below(const struct unit *unit, const char *folder)
+/* All that concerns somebody in folder, and the models there, may have changed. */
+static void change_below(struct workspace *workspace, const char *folder)
 {
-    const struct outcome *outcome = unit->outcome;
+    const struct tree *trees[] = {&workspace->concerns.by_path, &workspace->models};
 
-    for (size_t i = 0; outcome && i < outcome->snapshot.count; i++)
-        if (path_inside(folder, outcome->snapshot.list[i].path))
-            return true;
-    return false;
+    for (size_t t = 0; t < sizeof trees / sizeof *trees; t++) {
+        size_t count;
+        const char **paths = tree_below(trees[t], folder, &count);
+
+        for (size_t i = 0; i < count; i++)
+            agenda_change(workspace->agenda, paths[i]);
+        free(paths);
+    }
 }
 
 void workspace_folder_came(void *state, const char *folder)
 {
     struct workspace *workspace = state;
-    struct member *member;
-    size_t at = 0;
 
     /* What was missing may have come with it, and what was a file may be the folder now. */
-    while ((member = workspace_each(workspace, &at))) {
-        if (path_list_inside(&member->links, folder))
-            member_read(member, JOB_FILE);
-        for (size_t u = 0; u < member->unit_count; u++)
-            if (unit_reads_below(member->units[u], folder))
-                unit_outdate(member->units[u], JOB_BACKGROUND);
-    }
+    change_below(workspace, folder);
     if (path_name(folder)[0] != '.' && workspace_in_roots(workspace, folder))
         roots_scan(workspace, folder, false);
 }
@@ -275,39 +263,8 @@ void workspace_folder_changed(void *state, const char *folder)
 void workspace_folder_gone(void *state, const char *folder)
 {
     struct workspace *workspace = state;
-    struct table gone = {NULL, 0, 0, 0};
-    struct member *member;
-    const char *path;
-    void *value;
-    size_t at = 0;
 
-    /* First which, then what to do about it: that changes the tables. */
-    while ((member = workspace_each(workspace, &at))) {
-        if (path_inside(folder, member->path))
-            table_put(&gone, member->path, workspace);
-        else if (path_list_inside(&member->links, folder))
-            member_read(member, JOB_FILE);
-        for (size_t u = 0; member->script && u < member->unit_count; u++) {
-            const struct compile_options *options =
-                &member->script->units[member->units[u]->number].options;
-
-            for (int m = 0; m < options->model_count; m++)
-                if (path_inside(folder, options->models[m]))
-                    table_put(&gone, options->models[m], workspace);
-            for (size_t f = 0;
-                 member->units[u]->outcome && f < member->units[u]->outcome->snapshot.count; f++)
-                if (path_inside(folder, member->units[u]->outcome->snapshot.list[f].path))
-                    table_put(&gone, member->units[u]->outcome->snapshot.list[f].path, workspace);
-        }
-    }
-    at = 0;
-    while (table_each(&workspace->models, &at, &path, &value))
-        if (path_inside(folder, path))
-            table_put(&gone, path, workspace);
-    at = 0;
-    while (table_each(&gone, &at, &path, &value))
-        workspace_changed(workspace, path);
-    table_release(&gone);
+    change_below(workspace, folder);
     for (size_t i = 0; i < workspace->root_count; i++)
         if (path_inside(folder, workspace->roots[i].path))
             workspace->roots[i].missing = true;
@@ -491,7 +448,7 @@ bool workspace_busy(const struct workspace *workspace)
     struct member *member;
     size_t at = 0;
 
-    if (workspace->scanning || workspace->reading)
+    if (workspace->scanning || workspace->reading || !agenda_is_empty(workspace->agenda))
         return true;
     while ((member = workspace_each(workspace, &at)))
         for (size_t u = 0; u < member->unit_count; u++)

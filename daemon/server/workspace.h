@@ -15,7 +15,7 @@
 #include "daemon/server/jobs.h"
 #include "daemon/server/outcome.h"
 #include "daemon/server/path.h"
-#include "daemon/server/table.h"
+#include "daemon/server/tree.h"
 
 struct server;
 struct workspace;
@@ -137,10 +137,12 @@ struct workspace {
     size_t root_count;
     struct table members; /* by path */
     struct concerns concerns;
-    struct table models;    /* model files seen in the roots; the value is the workspace */
+    struct tree models;     /* model files seen in the roots; the value is the workspace */
     struct table leftovers; /* folders with temporary files of dead processes; the value likewise */
     struct workspace_timer *timer;
     struct roots_timer *roots_timer;
+    struct agenda *agenda;
+    struct scan_work *scanned, **last_scanned; /* of roots.c: found, and not yet taken */
     bool looking;
     uint64_t last_id;
     size_t scanning, reading;
@@ -159,6 +161,8 @@ void member_check(struct member *member);
 void member_settle(struct member *member);
 void member_wait_for(struct member *member, member_waiter *waiter, void *state);
 bool member_writable(const struct member *member);
+/* Whether there is a reason to keep it. */
+bool member_wanted(const struct member *member);
 /* What the member reads has changed: the paths that it is found by. */
 void member_concern(struct member *member);
 /* All paths that diagnostics of the member are shown at changed. */
@@ -177,9 +181,11 @@ void unit_tick(struct unit *unit, int64_t now_ms);
 /* Whether path is one of the files that are generated for the unit. */
 bool unit_generates(const struct unit *unit, const char *path);
 
-void workspace_models_update(struct workspace *workspace);
-/* The same for one of them. */
-void workspace_model_update(struct workspace *workspace, const char *path);
+/* Whether it is known who names what: no script is being read or looked for. */
+bool workspace_is_decided(const struct workspace *workspace);
+/* The scripts that name the file at path, or what it holds, may be others: makes the member that
+ * stands for it, and ends one that nobody needs. Where nothing is decided, that is done later. */
+void workspace_decide(struct workspace *workspace, const char *path);
 /* Looks after what comes round again no later than that. */
 void workspace_tick_in(struct workspace *workspace, int64_t wait_ms);
 void workspace_tick_soon(struct workspace *workspace);
@@ -193,5 +199,7 @@ void roots_end(struct workspace *workspace);
 /* Walks through folder; everything: changes may have been lost, and what is known below it is
  * looked at again. */
 void roots_scan(struct workspace *workspace, const char *folder, bool everything);
+/* Takes a file of what scans have found; false: there is none. */
+bool roots_take_some(struct workspace *workspace);
 
 #endif
