@@ -55,11 +55,14 @@ int64_t window_pool(const struct node *n);
  * one loop nest. */
 void lower_reduce(struct kernel *k, const struct node *n);
 int packed_reduce(const struct node *n, int input);
+
+/* lower_statistics.c */
 void lower_softmax_statistics(struct kernel *k, const struct node *n);
 void lower_norm_statistics(struct kernel *k, const struct node *n);
 int packed_statistics(const struct node *n, int input);
 int64_t reuse_statistics(const struct node *n, int input);
 
+/* lower_rows.c */
 /* Whether four elements of x along axis beside take fewer fetches than four along axis along. */
 bool is_cheaper_beside(struct kernel *k, struct value *x, int beside, int along);
 

@@ -3,7 +3,7 @@
  * common.
  *
  * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms, root): the reduced axes become 1, and a
- * last axis of four holds the numbers (lower_reduce.c says which). Component(s; index): element
+ * last axis of four holds the numbers (lower_statistics.c says which). Component(s; index): element
  * index of the last axis. Choice(x; axis): the same with where the greatest element is
  * (lower_choice.c). Store(x): x, in a texture of its own. DeformColumns(x, offset, mask; as
  * DeformConv, kernel_shape): what DeformConv multiplies (lower_sample.c).

@@ -1,0 +1,271 @@
+/*
+ * The row statistics that Softmax and the normalisations share: one small step computes them once a
+ * row, and every reader of the row takes them from there.
+ */
+#include "daemon/compiler/operators/lower_rows.h"
+#include <inttypes.h>
+#include <string.h>
+
+int packed_statistics(const struct node *n, int input)
+{
+    struct row r;
+
+    if (input < 0)
+        return n->outputs[0]->shape.axes - 1;
+    row_read(n, &r);
+    return r.along;
+}
+
+/* Two turns over the row, but for means. */
+int64_t reuse_statistics(const struct node *n, int input)
+{
+    (void)input;
+    return strcmp(n->op->name, "SoftmaxStatistics") ? 1 : 2;
+}
+
+static void max_body(struct kernel *k, const char *const *texts, int count, const void *state)
+{
+    const char *const *names = state;
+
+    for (int i = 0; i < count; i++)
+        kernel_line(k, "%s = Mathf.Max(%s, %s);", names[0], names[0], texts[i]);
+}
+
+static void exp_body(struct kernel *k, const char *const *texts, int count, const void *state)
+{
+    const char *const *names = state;
+
+    for (int i = 0; i < count; i++)
+        kernel_line(k, "%s += Mathf.Exp(%s - %s);", names[1], texts[i], names[0]);
+}
+
+/*
+ * m, d and 1 / sum of exp(x - m - d), where m + d is the greatest element but for less than 1/64
+ * and both are exact in 16 bits: readers subtract exactly what the sum was made with. From 2048 on
+ * 16 bits hold every second number, from 4096 every fourth …; m is a multiple of 32, d of 1/64
+ * below 32.
+ */
+void lower_softmax_statistics(struct kernel *k, const struct node *n)
+{
+    struct row r;
+    const struct index *start[MAX_AXES];
+    const char *names[2] = {kernel_name(k, "top"), kernel_name(k, "sum")};
+    const char *coarse = kernel_name(k, "coarse");
+
+    row_read(n, &r);
+    row_choose(k, &r, false);
+    row_start(k, &r, true, k->out.at[0], start);
+    kernel_line(k, "float %s = -3.4e38f;", names[0]);
+    row_loop(k, &r, start, max_body, names);
+    kernel_line(k, "float %s = Mathf.Floor(%s * 0.03125f) * 32f;", coarse, names[0]);
+    kernel_line(k, "%s = %s + Mathf.Floor((%s - %s) * 64f) * 0.015625f;", names[0], coarse,
+                names[0], coarse);
+    kernel_line(k, "float %s = 0f;", names[1]);
+    row_loop(k, &r, start, exp_body, names);
+    k->lane[0] = coarse;
+    k->lane[1] = kernel_text(k, "%s - %s", names[0], coarse);
+    /* The logarithm is near 0 where one element is nearly all: rounding it costs less than
+     * taking it of a rounded sum. */
+    k->lane[2] = kernel_text(k, node_int(n, "log", 0) ? "Mathf.Log(%s)" : "1f / %s", names[1]);
+    k->lane[3] = "0f";
+}
+
+/*
+ * Mean and squared deviations from it in one turn, of every fourth element on its own: with element
+ * x, the n-th, at distance d from the mean so far, the mean moves by d / n and the sum of squares
+ * grows by d * (x - mean). B. P. Welford, Note on a method for calculating corrected sums of
+ * squares and products, Technometrics 4 (1962).
+ */
+struct moments {
+    const char *n;         /* elements so far, of each lane; with masks NULL, and … */
+    const char *counts[4]; /* … of one lane */
+    const char *inside[4]; /* 1 where the lane's element is one of the row's, 0 elsewhere */
+    const char *mean[4], *sum[4];
+};
+
+static void moments_body(struct kernel *k, const char *const *texts, int count, const void *state)
+{
+    const struct moments *m = state;
+    const char *inverse = NULL;
+
+    if (m->n) {
+        kernel_line(k, "%s += 1f;", m->n);
+        inverse = kernel_local(k, "inverse", kernel_text(k, "1f / %s", m->n));
+    }
+    for (int i = 0; i < count; i++) {
+        const char *x = kernel_local(k, "v", texts[i]);
+        const char *d = kernel_text(k, "%s - %s", x, m->mean[i]);
+
+        if (!m->n) {
+            kernel_line(k, "%s += %s;", m->counts[i], m->inside[i]);
+            inverse = kernel_text(k, "1f / Mathf.Max(%s, 1f)", m->counts[i]);
+            d = kernel_text(k, "%s * (%s)", m->inside[i], d);
+            inverse = kernel_local(k, "inverse", inverse);
+        }
+        d = kernel_local(k, "d", d);
+        kernel_line(k, "%s += %s * %s;", m->mean[i], d, inverse);
+        kernel_line(k, "%s += %s * (%s - %s);", m->sum[i], d, x, m->mean[i]);
+    }
+}
+
+/* Declares the numbers of so many lanes. */
+static void moments_begin(struct kernel *k, struct moments *m, int lanes, bool masked)
+{
+    if (!masked) {
+        m->n = kernel_name(k, "n");
+        kernel_line(k, "float %s = 0f;", m->n);
+    }
+    for (int i = 0; i < lanes; i++) {
+        if (masked) {
+            m->counts[i] = kernel_name(k, "n");
+            kernel_line(k, "float %s = 0f;", m->counts[i]);
+        }
+        m->mean[i] = kernel_name(k, "mean");
+        kernel_line(k, "float %s = 0f;", m->mean[i]);
+        m->sum[i] = kernel_name(k, "sum");
+        kernel_line(k, "float %s = 0f;", m->sum[i]);
+    }
+}
+
+/* The lanes' means and squares become those of all: what lane i has counts counts[i] times. */
+static void moments_join(struct kernel *k, const struct moments *m, int lanes, bool equal,
+                         const char *inverse, const char **mean, const char **sum)
+{
+    struct strbuf means, sums;
+
+    *mean = m->mean[0];
+    *sum = m->sum[0];
+    if (lanes == 1)
+        return;
+    strbuf_init(&means, k->arena);
+    strbuf_init(&sums, k->arena);
+    for (int i = 0; i < lanes; i++) {
+        strbuf_printf(&means, i ? " + %s" : "%s", m->mean[i]);
+        strbuf_printf(&sums, i ? " + %s" : "%s", m->sum[i]);
+        if (!equal)
+            strbuf_printf(&means, " * %s", m->counts[i]);
+    }
+    *mean = kernel_local(
+        k, "center",
+        kernel_text(k, "(%s) * %s", means.text, equal ? kernel_number(k, 1.0 / lanes) : inverse));
+    *sum = kernel_local(k, "squares", sums.text);
+    for (int i = 0; i < lanes; i++) {
+        const char *d = kernel_local(k, "d", kernel_text(k, "%s - %s", m->mean[i], *mean));
+
+        kernel_line(k, "%s += %s * %s * %s;", *sum, m->counts[i], d, d);
+    }
+}
+
+/* The row's cells, those with other groups' channels among them, one after another. */
+static void moments_masked(struct kernel *k, const struct row *r, const struct index *const *start,
+                           struct moments *m)
+{
+    const struct shape *s = &r->whole->shape;
+    int64_t channels = r->x->shape.dim[2], cells = cells_spanned(channels, r->x->shape.dim[1]);
+    const struct index *first = index_times(k->pool, start[1], channels), *at[MAX_AXES], *cell;
+    const char *texts[4];
+    struct lanes e;
+
+    cell = index_add(k->pool, index_div(k->pool, first, 4), kernel_loop(k, "q", cells));
+    cell = kernel_bind(k, "cell", cell);
+    for (int i = 0; i < 4; i++) {
+        struct strbuf place;
+
+        strbuf_init(&place, k->arena);
+        index_print(&place,
+                    index_add(k->pool, index_plus(k->pool, index_times(k->pool, cell, 4), i),
+                              index_times(k->pool, first, -1)),
+                    false);
+        const char *channel = kernel_name(k, "c");
+        kernel_line(k, "int %s = %s;", channel, place.text);
+        m->inside[i] = kernel_local(
+            k, "own",
+            kernel_text(k, "%s >= 0 && %s < %" PRId64 " ? 1f : 0f", channel, channel, channels));
+    }
+    at[0] = start[0];
+    at[1] = index_times(k->pool, index_clamp(k->pool, cell, 0, (s->dim[1] - 1) / 4), 4);
+    for (int a = 2; a < s->axes; a++)
+        at[a] = kernel_loop(k, "j", s->dim[a]);
+    e = lanes_along(k, at, s->axes, 1, 4);
+    kernel_read(k, r->whole, &e, -1, texts);
+    moments_body(k, texts, 4, m);
+    for (int a = s->axes; a-- > 2;)
+        kernel_end_loop(k, s->dim[a]);
+    kernel_end_loop(k, cells);
+}
+
+/* Mean of the row's elements, and the sum of their squared deviations from it. */
+static void row_moments(struct kernel *k, const struct row *r, const struct index *const *start,
+                        const char *inverse, const char **mean, const char **sum)
+{
+    int64_t extent = r->along < 0 ? 1 : r->x->shape.dim[r->along];
+    int lanes = r->whole || extent > 4 ? 4 : (int)extent;
+    struct moments m = {0};
+
+    moments_begin(k, &m, lanes, r->whole != NULL);
+    if (r->whole) {
+        moments_masked(k, r, start, &m);
+        moments_join(k, &m, 4, false, inverse, mean, sum);
+        return;
+    }
+    row_loop(k, r, start, moments_body, &m);
+    for (int i = 0; i < lanes; i++)
+        m.counts[i] =
+            kernel_number(k, (double)(r->count / extent * (extent / 4 + (i < extent % 4 ? 1 : 0))));
+    moments_join(k, &m, lanes, extent % 4 == 0 || lanes < 4, inverse, mean, sum);
+}
+
+static void square_body(struct kernel *k, const char *const *texts, int count, const void *state)
+{
+    const char *sum = state;
+
+    for (int i = 0; i < count; i++) {
+        const char *x = kernel_local(k, "d", texts[i]);
+
+        kernel_line(k, "%s += %s * %s;", sum, x, x);
+    }
+}
+
+/*
+ * (m, d, 1 / sqrt(variance + epsilon), 0) with m + d the mean: m a multiple that 16 bits hold
+ * exactly, d the rest, so that the mean keeps 20 bits, and all of its own where it is near 0.
+ * Variance is the mean of squared deviations. With attribute rms, m = d = 0 and the square of the
+ * elements themselves is averaged; with attribute root, what comes third is its root.
+ */
+void lower_norm_statistics(struct kernel *k, const struct node *n)
+{
+    struct row r;
+    const struct index *start[MAX_AXES];
+    const char *mean = NULL, *sum, *inverse, *scale;
+    bool rms = node_int(n, "rms", 0);
+
+    row_read(n, &r);
+    inverse = kernel_number(k, 1.0 / (double)r.count);
+    row_start(k, &r, true, k->out.at[0], start);
+    row_choose(k, &r, !rms);
+    if (rms) {
+        sum = kernel_name(k, "sum");
+        kernel_line(k, "float %s = 0f;", sum);
+        row_loop(k, &r, start, square_body, sum);
+    } else {
+        row_moments(k, &r, start, inverse, &mean, &sum);
+    }
+    scale = kernel_local(k, "scale",
+                         kernel_text(k, "1f / Mathf.Sqrt(%s * %s + %s)", sum, inverse,
+                                     kernel_number(k, node_float(n, "epsilon", 1e-5f))));
+    if (node_int(n, "root", 0))
+        scale = kernel_text(k, "Mathf.Sqrt(%s)", scale);
+    k->lane[0] = k->lane[1] = k->lane[3] = "0f";
+    k->lane[2] = scale;
+    if (!rms) {
+        const char *unit = kernel_name(k, "unit");
+        const char *coarse = kernel_name(k, "coarse");
+
+        kernel_line(k,
+                    "float %s = Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f;",
+                    unit, mean, mean);
+        kernel_line(k, "float %s = Mathf.Floor(%s / %s + 0.5f) * %s;", coarse, mean, unit, unit);
+        k->lane[0] = coarse;
+        k->lane[1] = kernel_text(k, "%s - %s", mean, coarse);
+    }
+}
