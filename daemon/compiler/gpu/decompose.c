@@ -52,7 +52,8 @@ static struct value *log_softmax(struct node *n)
  * 16 bits lose of the mean's rest (2^-7 at most) and of the factor comes on top. */
 static struct value *normalised_by(struct node *n, struct value *x, struct value *s, bool rms)
 {
-    double count = (double)shape_count(&x->shape) * 4 / (double)shape_count(&s->shape);
+    double count = (double)shape_count(&x->shape) /
+                   ((double)shape_count(&s->shape) / (double)s->shape.dim[s->shape.axes - 1]);
     double epsilon = (double)node_float(s->producer, "epsilon", 1e-5f);
     double factor = fmin(1 / sqrt(epsilon), 65504);
     double most = 1.01 * sqrt(count) + 0x1p-6 * factor;

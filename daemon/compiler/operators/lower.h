@@ -57,6 +57,7 @@ void lower_reduce(struct kernel *k, const struct node *n);
 int packed_reduce(const struct node *n, int input);
 
 /* lower_statistics.c */
+enum { STATISTICS = 3 }; /* numbers of a row */
 void lower_softmax_statistics(struct kernel *k, const struct node *n);
 void lower_norm_statistics(struct kernel *k, const struct node *n);
 int packed_statistics(const struct node *n, int input);

@@ -6,14 +6,54 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Whether v lies with its channels in components, as far as the operators that make it tell. */
+static bool lies_by_channel(const struct value *v)
+{
+    for (int depth = 0; depth < 16 && !v->constant; depth++) {
+        const struct node *n = v->producer;
+        const struct value *from = NULL;
+
+        if (!n)
+            return v->shape.axes > 3;
+        if (n->op->functions->role == ROLE_STEP)
+            return n->op->functions->packed && n->op->functions->packed(n, -1) == 1;
+        if (n->op->functions->view == view_transpose)
+            return false;
+        for (int i = 0; i < n->input_count && !from; i++)
+            if (n->inputs[i] && !n->inputs[i]->constant && n->inputs[i]->shape.axes > 2 &&
+                n->inputs[i]->shape.dim[1] == v->shape.dim[1])
+                from = n->inputs[i];
+        if (!from)
+            return false;
+        v = from;
+    }
+    return false;
+}
+
+/* Rows of a channel each, of which cells hold four: the statistics of four rows lie in three cells,
+ * and need not be read, and written, row by row. */
+static bool is_beside(const struct node *n)
+{
+    const struct shape *s = &n->inputs[0]->shape;
+    struct row r;
+
+    row_read(n, &r);
+    if (strcmp(n->op->name, "NormStatistics") != 0 || node_int(n, "rms", 0) || s->axes < 3)
+        return false;
+    for (int a = 0; a < s->axes; a++)
+        if (a == 1 ? r.reduced[a] : !r.reduced[a] && s->dim[a] > 1)
+            return false;
+    return (s->dim[1] + 3) / 4 * STATISTICS < s->dim[1] && lies_by_channel(r.x);
+}
+
 int packed_statistics(const struct node *n, int input)
 {
     struct row r;
 
     if (input < 0)
-        return n->outputs[0]->shape.axes - 1;
+        return is_beside(n) ? 1 : n->outputs[0]->shape.axes - 1;
     row_read(n, &r);
-    return r.along;
+    return is_beside(n) ? 1 : r.along;
 }
 
 /* Two turns over the row, but for means. */
@@ -226,8 +266,59 @@ static void square_body(struct kernel *k, const char *const *texts, int count, c
     }
 }
 
+static const char *deviation_scale(struct kernel *k, const struct node *n, const char *sum,
+                                   const char *inverse)
+{
+    const char *scale =
+        kernel_local(k, "scale",
+                     kernel_text(k, "1f / Mathf.Sqrt(%s * %s + %s)", sum, inverse,
+                                 kernel_number(k, node_float(n, "epsilon", 1e-5f))));
+
+    return node_int(n, "root", 0) ? kernel_text(k, "Mathf.Sqrt(%s)", scale) : scale;
+}
+
+/* m of the mean. */
+static const char *coarse_mean(struct kernel *k, const char *mean)
+{
+    const char *unit = kernel_local(
+        k, "unit",
+        kernel_text(k, "Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f", mean,
+                    mean));
+
+    return kernel_local(k, "coarse",
+                        kernel_text(k, "Mathf.Floor(%s / %s + 0.5f) * %s", mean, unit, unit));
+}
+
+/* One of the three numbers, of four rows. */
+static void lower_beside(struct kernel *k, const struct node *n, const struct row *r)
+{
+    struct lanes starts = {.count = k->out.count};
+    const struct index *number = k->out.at[0][n->outputs[0]->shape.axes - 1];
+    const char *inverse = kernel_number(k, 1.0 / (double)r->count);
+    struct moments m = {0};
+    struct strbuf which;
+
+    for (int j = 0; j < starts.count; j++)
+        row_start(k, r, true, k->out.at[j], starts.at[j]);
+    moments_begin(k, &m, starts.count, false);
+    row_loop_beside(k, r, &starts, moments_body, &m);
+    strbuf_init(&which, k->arena);
+    index_print(&which, kernel_bind(k, "number", number), true);
+    for (int j = 0; j < starts.count; j++) {
+        const char *scale = deviation_scale(k, n, m.sum[j], inverse);
+        const char *coarse = coarse_mean(k, m.mean[j]);
+
+        k->lane[j] =
+            kernel_local(k, "v",
+                         kernel_text(k, "%s == 0 ? %s : %s == 1 ? %s - %s : %s", which.text, coarse,
+                                     which.text, m.mean[j], coarse, scale));
+    }
+    for (int j = starts.count; j < 4; j++)
+        k->lane[j] = "0f";
+}
+
 /*
- * (m, d, 1 / sqrt(variance + epsilon), 0) with m + d the mean: m a multiple that 16 bits hold
+ * (m, d, 1 / sqrt(variance + epsilon)) with m + d the mean: m a multiple that 16 bits hold
  * exactly, d the rest, so that the mean keeps 20 bits, and all of its own where it is near 0.
  * Variance is the mean of squared deviations. With attribute rms, m = d = 0 and the square of the
  * elements themselves is averaged; with attribute root, what comes third is its root.
@@ -240,6 +331,10 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
     bool rms = node_int(n, "rms", 0);
 
     row_read(n, &r);
+    if (is_beside(n)) {
+        lower_beside(k, n, &r);
+        return;
+    }
     inverse = kernel_number(k, 1.0 / (double)r.count);
     row_start(k, &r, true, k->out.at[0], start);
     row_choose(k, &r, !rms);
@@ -250,21 +345,12 @@ void lower_norm_statistics(struct kernel *k, const struct node *n)
     } else {
         row_moments(k, &r, start, inverse, &mean, &sum);
     }
-    scale = kernel_local(k, "scale",
-                         kernel_text(k, "1f / Mathf.Sqrt(%s * %s + %s)", sum, inverse,
-                                     kernel_number(k, node_float(n, "epsilon", 1e-5f))));
-    if (node_int(n, "root", 0))
-        scale = kernel_text(k, "Mathf.Sqrt(%s)", scale);
+    scale = deviation_scale(k, n, sum, inverse);
     k->lane[0] = k->lane[1] = k->lane[3] = "0f";
     k->lane[2] = scale;
     if (!rms) {
-        const char *unit = kernel_name(k, "unit");
-        const char *coarse = kernel_name(k, "coarse");
+        const char *coarse = coarse_mean(k, mean);
 
-        kernel_line(k,
-                    "float %s = Mathf.Abs(%s) < 128f ? 0.125f : Mathf.Abs(%s) < 2048f ? 1f : 32f;",
-                    unit, mean, mean);
-        kernel_line(k, "float %s = Mathf.Floor(%s / %s + 0.5f) * %s;", coarse, mean, unit, unit);
         k->lane[0] = coarse;
         k->lane[1] = kernel_text(k, "%s - %s", mean, coarse);
     }

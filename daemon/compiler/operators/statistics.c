@@ -3,8 +3,8 @@
  * common.
  *
  * SoftmaxStatistics(x) and NormStatistics(x; epsilon, rms, root): the reduced axes become 1, and a
- * last axis of four holds the numbers (lower_statistics.c says which). Component(s; index): element
- * index of the last axis. Choice(x; axis): the same with where the greatest element is
+ * last axis of three holds the numbers (lower_statistics.c says which). Component(s; index):
+ * element index of the last axis. Choice(x; axis): four numbers with where the greatest element is
  * (lower_choice.c). Store(x): x, in a texture of its own. DeformColumns(x, offset, mask; as
  * DeformConv, kernel_shape): what DeformConv multiplies (lower_sample.c).
  */
@@ -26,7 +26,7 @@ static void statistics_infer(struct node *n)
     }
     for (int i = 0; i < count; i++)
         s.dim[axes[i]] = 1;
-    s.dim[s.axes++] = 4;
+    s.dim[s.axes++] = STATISTICS;
     infer_output(n, 0, TYPE_FLOAT32, &s);
 }
 
