@@ -361,7 +361,8 @@ static void check_limited(void (*body)(struct job *j))
 {
 #ifdef __SANITIZE_ADDRESS__
     (void)body;
-    skip(); /* its shadow alone is beyond the limit */
+    print_message("skipped: AddressSanitizer's shadow alone is beyond the limit\n");
+    skip();
 #else
     int status;
     pid_t child = fork();
