@@ -18,7 +18,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIMIT = 1200  # seconds for one program
+LIMIT = 1800  # seconds for one program
 
 
 def programs(build):
