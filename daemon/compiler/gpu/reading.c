@@ -67,6 +67,7 @@ static double repeats(const struct node *r)
 
 struct walk {
     struct kernel *k;
+    bool windows; /* readings: what a reader takes in one window counts once */
     struct found {
         const struct value *value; /* NULL: a free place */
         int depth;
@@ -215,6 +216,12 @@ double operations(struct kernel *k, const struct value *v)
     return operations_from(&w, v, 0);
 }
 
+/* The cells of a channel that reader r takes v's from one after another: a convolution's taps. */
+static double window_of(const struct node *r, const struct value *v)
+{
+    return functions_of(r)->window && r->inputs[0] == v ? (double)functions_of(r)->window(r) : 1;
+}
+
 static double readings_from(struct walk *w, const struct value *v, int depth)
 {
     double total = 0, elements = (double)shape_count(&v->shape);
@@ -231,7 +238,7 @@ static double readings_from(struct walk *w, const struct value *v, int depth)
         while (slot < r->input_count && r->inputs[slot] != v)
             slot++;
         if (functions_of(r)->role == ROLE_STEP)
-            total += (double)reuse_of(r, slot) * repeats(r);
+            total += (double)reuse_of(r, slot) * repeats(r) / (w->windows ? window_of(r, v) : 1);
         else if (out && out->plan && elements > 0) {
             double wider = (double)shape_count(&out->shape) / elements;
 
@@ -253,6 +260,16 @@ double readings(struct kernel *k, const struct value *v)
     return readings_from(&w, v, 0);
 }
 
+/* How many of its elements the readers of v take in one window, on the average of all that they
+ * take. */
+static double window_read(struct kernel *k, const struct value *v)
+{
+    struct walk w = {.k = k, .windows = true};
+    double windows = readings_from(&w, v, 0);
+
+    return windows > 0 ? fmax(1, readings(k, v) / windows) : 1;
+}
+
 /* ---- fetches where layouts are not chosen yet ---- */
 
 enum { MOST_WALKS = 256, MOST_CELLS = 32 };
@@ -260,9 +277,9 @@ enum { MOST_WALKS = 256, MOST_CELLS = 32 };
 /* By whom elements are asked for. */
 struct asking {
     struct kernel *k;
-    int walks;      /* values that may still be looked at */
-    int64_t window; /* cells of a channel that the reader takes one after another */
-    struct cell {   /* that were fetched */
+    int walks;     /* values that may still be looked at */
+    double window; /* cells of a channel that the readers take one after another */
+    struct cell {  /* that were fetched */
         const struct value *value;
         const struct index *at[MAX_AXES];
     } cells[MOST_CELLS];
@@ -334,7 +351,7 @@ static double fetches_stored(struct asking *asking, const struct value *v, const
     }
     if (same)
         return 0.25 * fetches;
-    return fetches / (moves ? 1 : (double)asking->window);
+    return fetches / (moves ? 1 : asking->window);
 }
 
 static double fetches_of(struct asking *asking, struct value *v, const struct lanes *e);
@@ -427,30 +444,10 @@ static int axis_read(const struct value *v, int depth)
     return -1;
 }
 
-/* The smallest window in which v's readers take it. */
-static int64_t window_read(const struct value *v, int depth)
-{
-    int64_t least = v->output_count || depth == 8 ? 1 : INT64_MAX;
-
-    for (int i = 0; i < v->reader_count && least > 1; i++) {
-        const struct node *r = v->readers[i];
-        int64_t own = 1;
-
-        if (!r->mark)
-            continue;
-        if (functions_of(r)->role == ROLE_STEP)
-            own = functions_of(r)->window && r->inputs[0] == v ? functions_of(r)->window(r) : 1;
-        else if (r->outputs[0] && is_computed_by_readers(r->outputs[0]))
-            own = window_read(r->outputs[0], depth + 1);
-        least = own < least ? own : least;
-    }
-    return least == INT64_MAX ? 1 : least;
-}
-
 double fetches_computed(struct kernel *k, struct value *v)
 {
     int wanted = axis_read(v, 0);
-    struct asking asking = {.k = k, .window = window_read(v, 0)};
+    struct asking asking = {.k = k, .window = window_read(k, v)};
     double least = INFINITY;
 
     for (int axis = 0; axis < v->shape.axes; axis++) {
