@@ -32,6 +32,7 @@ struct unrolled {
     struct value *recurrent;   /* [directions, hidden, gates * units] */
     struct value *state_bias;  /* GRU, [directions, 1, units] of the candidate's state; else NULL */
     struct value *peephole[3]; /* [directions, 1, units] */
+    struct value *forward;     /* whether a direction is the first, [directions, 1, 1] */
     const int64_t *lengths;    /* of each sequence, or NULL */
 };
 
@@ -142,7 +143,8 @@ static bool same_activation(const struct recurrent_activation *a,
 static struct value *activated(struct unrolled *u, int f, struct value *x)
 {
     struct node *n = u->n;
-    struct value *parts[2];
+    const struct recurrent_activation *forward = &u->r.activation[0][f],
+                                      *backward = &u->r.activation[1][f];
 
     if (isfinite(u->r.clip)) {
         struct value *three[] = {x, make_number(n, (float)-u->r.clip),
@@ -150,11 +152,10 @@ static struct value *activated(struct unrolled *u, int f, struct value *x)
 
         x = make_inferred(make_node(n, "Clip", 3, three));
     }
-    if (u->directions == 1 || same_activation(&u->r.activation[0][f], &u->r.activation[1][f]))
-        return one_activation(u, &u->r.activation[0][f], x);
-    for (int d = 0; d < 2; d++)
-        parts[d] = one_activation(u, &u->r.activation[d][f], make_sliced(n, x, 0, d, d + 1));
-    return make_concat(n, 0, 2, parts);
+    if (u->directions == 1 || same_activation(forward, backward))
+        return one_activation(u, forward, x);
+    /* Both for each element: every element of a cell is computed alike. */
+    return make_where(n, u->forward, one_activation(u, forward, x), one_activation(u, backward, x));
 }
 
 /* h times those columns of the recurrent weights. */
@@ -326,6 +327,16 @@ static struct value *matrix(struct unrolled *u, struct value *v)
     return make_transposed(u->n, w == v ? v : make_stored(u->n, w), 3, swap);
 }
 
+static struct value *first_direction(struct unrolled *u)
+{
+    struct shape s = shape_of(3, (const int64_t[]){u->directions, 1, 1});
+    void *data;
+    struct tensor *t = tensor_new(&u->n->graph->context->arena, TYPE_BOOL, &s, &data);
+
+    *(uint8_t *)data = 1;
+    return graph_constant(u->n->graph, "", t);
+}
+
 static void read_weights(struct unrolled *u)
 {
     static const int64_t order[] = {1, 0, 2};
@@ -408,6 +419,7 @@ bool decompose_recurrent(struct node *n, struct value **out)
         u.units = u.block = (u.r.hidden + 3) / 4 * 4;
     }
     read_weights(&u);
+    u.forward = first_direction(&u);
 
     struct value *h = initial(&u, 5), *cell = u.r.kind == RECURRENT_LSTM ? initial(&u, 6) : NULL;
     struct value **shown = NEW_ARRAY(&c->arena, u.r.steps, struct value *);

@@ -215,11 +215,15 @@ static void read_pieces(struct kernel *k, struct node *n, const struct access *c
         names[j] = kernel_name(k, "v");
         kernel_line(k, "float %s = 0f;", names[j]);
     }
+    int64_t before_if = k->fetches, taken;
     opened = kernel_if(k, a->pieces[piece].conditions, a->pieces[piece].condition_count);
     read_piece(k, n, access, piece, lanes, count, texts);
     for (int j = 0; j < count; j++)
         kernel_line(k, "%s = %s;", names[j], texts[lanes[j]]);
     kernel_end_if(k, opened);
+    /* One of the two is taken: the more expensive one counts. */
+    taken = k->fetches;
+    k->fetches = before_if;
     size_t before = k->body.length;
     kernel_open(k, "else");
     assume_not(k, a->pieces[piece].conditions, a->pieces[piece].condition_count);
@@ -231,6 +235,7 @@ static void read_pieces(struct kernel *k, struct node *n, const struct access *c
         kernel_line(k, "%s = %s;", names[j], texts[lanes[j]]);
     }
     kernel_close(k);
+    k->fetches = taken > k->fetches ? taken : k->fetches;
     if (zero) /* what it was initialised to */
         strbuf_truncate(&k->body, before);
     for (int j = 0; j < count; j++)

@@ -293,6 +293,33 @@ static struct value *better_stored(struct kernel *k, struct value *v)
     return v;
 }
 
+/* Whether n is a view of v alone. */
+static bool views_only(const struct node *n, const struct value *v)
+{
+    for (int i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && n->inputs[i] != v && !n->inputs[i]->constant)
+            return false;
+    return functions_of(n)->role == ROLE_VIEW && n->output_count == 1;
+}
+
+/* Whether all that is made of v is that it lies in a texture, or is an output, moved by views. */
+static bool is_only_stored(const struct value *v)
+{
+    struct node *only;
+
+    for (;;) {
+        int readers = live_readers(v, &only);
+
+        if (v->output_count || readers != 1)
+            return v->output_count == 1 && !readers;
+        if (functions_of(only)->stores)
+            return true;
+        if (!views_only(only, v))
+            return false;
+        v = only->outputs[0];
+    }
+}
+
 /* Computing a value walks all ways from it to what it is computed from, one after another: where a
  * value is read twice they double. What has more of them, or longer ones, is cut before it is
  * walked. */
@@ -320,7 +347,7 @@ static void store_what_grows(struct plan *p)
 
             if (!is_computed_by_readers(v) && !unrounded)
                 continue;
-            if (!unrounded && (sum > MOST_WAYS || length == LONGEST_WAY)) {
+            if (!unrounded && ((sum > MOST_WAYS && !is_only_stored(v)) || length == LONGEST_WAY)) {
                 store_value(p, v);
                 continue;
             }
@@ -331,17 +358,14 @@ static void store_what_grows(struct plan *p)
     arena_free(scratch);
 }
 
-/* Whether computing v reads more textures than its readers have room for beside others of theirs;
- * where v is all that its one reader reads, than a kernel has. */
+/* Whether computing v reads more textures than its readers have room for beside others of theirs,
+ * or where it is only stored, than a kernel has. */
 static bool reads_too_many(struct plan *p, struct value *v)
 {
     const struct value *seen[MOST_READ_BUFFERS + 1];
-    struct node *only;
-    int most = MOST_READ_BUFFERS - 2;
 
-    if (live_readers(v, &only) == 1 && functions_of(only)->stores && !v->output_count)
-        most = MOST_READ_BUFFERS;
-    return count_buffers(p, v, seen, 0) > most;
+    return count_buffers(p, v, seen, 0) >
+           (is_only_stored(v) ? MOST_READ_BUFFERS : MOST_READ_BUFFERS - 2);
 }
 
 static void store_where_cheaper(struct plan *p, struct kernel *k)
