@@ -25,11 +25,11 @@ struct unrolled {
     struct node *n;
     struct recurrent r;
     int64_t directions;
-    int64_t units; /* that have columns: hidden, and some that nobody reads to fill cells */
+    int64_t units; /* that have columns: hidden, and what fills cells, of no weight to anybody */
     int64_t
-        block; /* of so many units the columns of one gate stand together, then the next gate's */
+        block; /* the columns of a gate stand together for so many units, then the next gate's */
     struct value *input; /* [steps, directions, batch, gates * units]: products and biases of it */
-    struct value *recurrent;   /* [directions, hidden, gates * units] */
+    struct value *recurrent;   /* [directions, units, gates * units] */
     struct value *state_bias;  /* GRU, [directions, 1, units] of the candidate's state; else NULL */
     struct value *peephole[3]; /* [directions, 1, units] */
     struct value *forward;     /* whether a direction is the first, [directions, 1, 1] */
@@ -161,9 +161,7 @@ static struct value *activated(struct unrolled *u, int f, struct value *x)
 /* h times those columns of the recurrent weights. */
 static struct value *product(struct unrolled *u, struct value *h, int64_t from, int64_t to)
 {
-    struct value *weights = columns(u, u->recurrent, from, to);
-
-    return make_binary(u->n, "MatMul", columns(u, h, 0, u->r.hidden), weights);
+    return make_binary(u->n, "MatMul", h, columns(u, u->recurrent, from, to));
 }
 
 static struct value *plus(struct unrolled *u, struct value *a, struct value *b)
@@ -202,7 +200,8 @@ static struct value *next_gru(struct unrolled *u, struct value *x, struct value 
         seen = seen ? times(u, reset, seen) : NULL;
     } else {
         all = plus(u, h ? product(u, h, 0, 2 * units) : NULL, columns(u, x, 0, 2 * units));
-        all = make_stored(u->n, activated(u, 0, all));
+        all = activated(u, 0, all);
+        all = h ? make_stored(u->n, all) : all;
         z = block_part(u, all, 2, 0);
         reset = block_part(u, all, 2, 1);
         seen = h ? product(u, times(u, reset, h), 2 * units, 3 * units) : NULL;
@@ -318,11 +317,12 @@ static struct value *bias_row(struct unrolled *u, struct value *v)
     return make_reshaped(u->n, v, &s);
 }
 
-/* Columns of weights that the model is given are moved once, not wherever they are read. */
-static struct value *matrix(struct unrolled *u, struct value *v)
+/* Weights as a second operand, with so many rows of zeros more. If the model is given them, what
+ * has to be moved is moved once, not wherever it is read. */
+static struct value *matrix(struct unrolled *u, struct value *v, int64_t more)
 {
     static const int64_t swap[] = {0, 2, 1};
-    struct value *w = arranged(u, v, 1);
+    struct value *w = make_padded(u->n, arranged(u, v, 1), 2, 0, more, 0);
 
     return make_transposed(u->n, w == v ? v : make_stored(u->n, w), 3, swap);
 }
@@ -347,8 +347,8 @@ static void read_weights(struct unrolled *u)
     if (u->r.batch_first)
         x = make_transposed(n, x, 3, order);
     struct shape s = shape_of(4, (const int64_t[]){u->r.steps, 1, u->r.batch, u->r.input});
-    u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s), matrix(u, n->inputs[1]));
-    u->recurrent = matrix(u, n->inputs[2]);
+    u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s), matrix(u, n->inputs[1], 0));
+    u->recurrent = matrix(u, n->inputs[2], units - u->r.hidden);
     if (bias) {
         struct value *of_input = bias_row(u, make_sliced(n, bias, 1, 0, rows)),
                      *of_state = bias_row(u, make_sliced(n, bias, 1, rows, 2 * rows));
@@ -413,7 +413,7 @@ bool decompose_recurrent(struct node *n, struct value **out)
         return false;
     u.units = u.block = u.r.hidden;
     if (u.r.kind == RECURRENT_LSTM) {
-        u.units = (u.r.hidden + 1) / 2 * 2;
+        u.units = u.r.hidden > 2 ? (u.r.hidden + 3) / 4 * 4 : 2;
         u.block = 2;
     } else if (u.r.kind == RECURRENT_GRU && u.r.linear_before_reset) {
         u.units = u.block = (u.r.hidden + 3) / 4 * 4;
