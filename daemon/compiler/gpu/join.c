@@ -5,7 +5,9 @@
  * and views of which every path ends in the tail, so that nothing in between is read elsewhere
  * (x * Sigmoid(x), the four operators of a GELU, a bias after a Reshape, the statistics of a row
  * and what they normalise). It can be one kernel where four elements of the tail, along some axis,
- * need no other elements of the root than one cell of it has.
+ * need no other elements of the root than one cell of it has, or where the root computes several
+ * in one turn (a product), than a few cells that no other four need (the gates of a recurrent
+ * layer, the halves of a gated unit).
  *
  * Where the tail has more elements than the root (row statistics, a gate for each channel), the
  * root is computed again for each cell. That is weighed against a draw of its own, and so is a

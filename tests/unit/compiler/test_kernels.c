@@ -697,6 +697,22 @@ static const struct row recurrent[] = {
      "s[4,1,5]; c[1,12,5]; c[1,12,3]; c[1,24]"},
     {"LSTM:3", "hidden_size=3", "s[4,1,5]; c[1,12,5]; c[1,12,3]; c[1,24]; -; x[1,1,3]; x[1,1,3]"},
     {"LSTM:3", "hidden_size=3", "s[4,1,5]; c[1,12,5]; c[1,12,3]; c[1,24]; j[1] 2"},
+    /* Cells of the state that units fill in part, and one time more than readers take textures. */
+    {"LSTM:3", "hidden_size=1", "s[9,1,5]; c[1,4,5]; c[1,4,1]; c[1,8]"},
+    {"LSTM", "hidden_size=2;direction='reverse'", "s[9,1,5]; c[1,8,5]; c[1,8,2]; c[1,16]"},
+    {"LSTM:3", "hidden_size=6;direction='bidirectional';clip=0.7",
+     "s[12,1,5]; c[2,24,5]; c[2,24,6]; c[2,48]; j[1] 7; c[2,1,6]; c[2,1,6]; c[2,18]"},
+    {"LSTM:3",
+     "hidden_size=5;direction='bidirectional';activations=['Sigmoid','Tanh','Softsign',"
+     "'HardSigmoid','Relu','Tanh']",
+     "s[4,1,5]; c[2,20,5]; c[2,20,5]; c[2,40]; -; -; -; c[2,15]"},
+    {"GRU:2", "hidden_size=6;linear_before_reset=1",
+     "s[10,1,5]; u[1,18,5]; u[1,18,6]; u[1,36]; j[1] 7; x[1,1,6]"},
+    {"GRU:2",
+     "hidden_size=5;direction='bidirectional';linear_before_reset=1;activations=['Sigmoid','Tanh',"
+     "'HardSigmoid','Relu']",
+     "s[4,1,5]; c[2,15,5]; c[2,15,5]; c[2,30]"},
+    {"GRU:2", "hidden_size=5;direction='bidirectional'", "s[9,1,5]; c[2,15,5]; c[2,15,5]; c[2,30]"},
 };
 
 static const struct row signals[] = {
