@@ -138,7 +138,7 @@ static void same(const struct node *n, const struct range *in, struct range *out
 
 static void cast(const struct node *n, const struct range *in, struct range *out)
 {
-    if (n->outputs[0]->type == TYPE_BOOL)
+    if (n->outputs[0]->type == TYPE_BOOL || n->inputs[0]->type == TYPE_BOOL)
         *out = range_make(0, 1);
     else
         *out = range_hull(in[0], range_make(0, 0));
