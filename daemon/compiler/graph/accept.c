@@ -1,4 +1,5 @@
 #include "daemon/compiler/graph/accept.h"
+#include "daemon/compiler/graph/advice.h"
 #include "daemon/compiler/operators/operator.h"
 #include <string.h>
 
@@ -81,8 +82,9 @@ static bool is_token_type(enum element_type type)
 }
 
 /* What follows a value that may be token ids: found says whether a Gather reads it, the result
- * whether nothing else does. Chains of Cast and Reshape are walked with a list of our own. */
-static bool only_indices(const struct value *v, bool *found)
+ * whether nothing else does; where a layer does, it is *other. Chains of Cast and Reshape are
+ * walked with a list of our own. */
+static bool only_indices(const struct value *v, bool *found, const struct node **other)
 {
     struct context *c = v->reader_count ? v->readers[0]->graph->context : NULL;
     struct arena *scratch = c ? arena_child(&c->arena) : NULL;
@@ -91,6 +93,7 @@ static bool only_indices(const struct value *v, bool *found)
     bool only = !v->output_count;
 
     *found = false;
+    *other = NULL;
     if (!scratch)
         return false;
     APPEND(scratch, list, count, room) = v;
@@ -107,8 +110,10 @@ static bool only_indices(const struct value *v, bool *found)
             else if (is(n, "Identity") || (is(n, "Reshape") && node_input(n, 0) == at) ||
                      (is(n, "Cast") && (to == TYPE_INT32 || to == TYPE_INT64)))
                 APPEND(scratch, list, count, room) = n->outputs[0];
-            else if (!infer_shape_only(n))
+            else if (!infer_shape_only(n)) {
                 only = false;
+                *other = *other ? *other : n;
+            }
         }
     }
     arena_free(scratch);
@@ -117,9 +122,10 @@ static bool only_indices(const struct value *v, bool *found)
 
 bool value_is_tokens(const struct value *v)
 {
+    const struct node *other;
     bool found;
 
-    return is_token_type(v->type) && only_indices(v, &found) && found;
+    return is_token_type(v->type) && only_indices(v, &found, &other) && found;
 }
 
 /* ---- inputs ---- */
@@ -218,10 +224,18 @@ static bool check_slot(struct claims *k, struct node *n, int slot, bool quiet)
         diagnose(g->context, &place, TUKI0116, NULL, INFER_DEPENDS, shape_like,
                  g->inputs[k->sources[v->id]]->name);
     else if (v->input >= 0)
-        diagnose(g->context, &place, TUKI0119, NULL, "its weights are the model input %s", v->name);
+        diagnose(g->context, &place, TUKI0119,
+                 "Export the convolution with constant weights (PyTorch: export_params=True, "
+                 "do_constant_folding=True)",
+                 "its weights are the model input %s", v->name);
     else
-        diagnose(g->context, &place, TUKI0119, NULL,
-                 "its weights %s are computed when the model runs", v->name);
+        diagnose(g->context, &place, TUKI0119,
+                 "Export the convolution with constant weights; what scales them when the model "
+                 "runs may scale its input or its output instead",
+                 "its weights %s are computed when the model runs%s", v->name,
+                 v->producer ? arena_printf(&g->context->arena, ", by %s",
+                                            node_title(v->producer, &g->context->arena))
+                             : "");
     node_poison(n);
     return true;
 }
@@ -280,7 +294,9 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
     struct arena *a = &in->graph->context->arena;
     const struct shape *s = &v->shape;
     bool weight = !in->quantised && value_is_weight(v), found = false, open[MAX_AXES] = {false};
-    bool tokens = !in->quantised && is_token_type(v->type) && only_indices(v, &found) && found;
+    const struct node *other = NULL;
+    bool tokens =
+        !in->quantised && is_token_type(v->type) && only_indices(v, &found, &other) && found;
     int unknown = 0;
 
     if (found && ((s->axes == 2 && s->dim[0] > 1) || in->batch > 1)) {
@@ -290,12 +306,13 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
     }
     if (v->type != TYPE_FLOAT32 && !tokens &&
         !(in->quantised && (v->type == TYPE_UINT8 || v->type == TYPE_INT8))) {
-        *detail = arena_printf(a,
-                               is_token_type(v->type) && !in->quantised
-                                   ? "its elements are %s, and not only Gather reads them as "
-                                     "indices"
-                                   : "its elements are %s",
-                               type_name(v->type));
+        *detail =
+            arena_printf(a, "its elements are %s%s%s", type_name(v->type),
+                         is_token_type(v->type) && !in->quantised
+                             ? ", as only token ids that Gather reads may be"
+                             : "",
+                         other ? arena_printf(a, ", and %s reads them", node_title(other, a)) : "");
+        *advice = advice_input_type(v->type, other);
         return TUKI0115;
     }
     if (s->axes < 0) {
@@ -322,12 +339,14 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
                                in->quantised ? "4"
                                : tokens      ? "1 or 2"
                                              : "2 to 4");
+        if (!tokens)
+            *advice = advice_axes(a, s, in->quantised);
         return TUKI0114;
     }
     if (weight && shape_product(s, 0, s->axes - 1) != 1) {
         *detail = arena_printf(a, "it is read only as weights and has %lld rows %s instead of one",
                                (long long)shape_product(s, 0, s->axes - 1), shape_text(a, s));
-        *advice = "Export the weights as a constant, or as one row";
+        *advice = "Export the weights as a constant (PyTorch: export_params=True), or as one row";
         return TUKI0114;
     }
     for (int i = 1; i < s->axes; i++)
@@ -418,7 +437,9 @@ static bool is_computed(const struct value *v)
 }
 
 /* Who reads the truth values of v in a way that R18 does not name: its name for the text; NULL
- * where nobody does. */
+ * where nobody does. A layer that was reported has its own fault. */
+static const char MODEL_OUTPUT[] = "a model output";
+
 static const char *other_reader(struct graph *g, const struct value *v)
 {
     struct arena *scratch = arena_child(&g->context->arena);
@@ -431,10 +452,12 @@ static const char *other_reader(struct graph *g, const struct value *v)
         const struct value *at = list[next];
 
         if (at->output_count)
-            other = "a model output";
+            other = MODEL_OUTPUT;
         for (int i = 0; i < at->reader_count && !other; i++) {
             const struct node *n = at->readers[i];
 
+            if (n->output_count && n->outputs[0] && n->outputs[0]->poisoned)
+                continue;
             if (is(n, "Where") && node_input(n, 0) == at && node_input(n, 1) != at &&
                 node_input(n, 2) != at)
                 continue;
@@ -450,11 +473,12 @@ static const char *other_reader(struct graph *g, const struct value *v)
     return other;
 }
 
-static void report(struct node *n, enum diagnostic_code code, const char *detail)
+static void report(struct node *n, enum diagnostic_code code, const char *advice,
+                   const char *detail)
 {
     struct place place = node_place(n);
 
-    diagnose(n->graph->context, &place, code, NULL, "%s", detail);
+    diagnose(n->graph->context, &place, code, advice, "%s", detail);
     node_poison(n);
 }
 
@@ -464,18 +488,32 @@ static bool left_to_quantisation(enum element_type type)
            type_bits(type) <= 32;
 }
 
+static const char *const choose_advice = "Output the scores and choose in the script";
+
 static void check_comparison(struct node *n)
 {
     struct arena *a = &n->graph->context->arena;
     const char *other;
 
     if (is_computed(node_input(n, 0)) && is_computed(node_input(n, 1))) {
-        report(n, TUKI0127, "it compares two computed values");
+        report(
+            n, TUKI0127,
+            "Compare their difference with 0 (a - b > 0 for a > b), make one of them a constant, "
+            "or output the scores and choose in the script",
+            "it compares two computed values");
         return;
     }
     other = other_reader(n->graph, n->outputs[0]);
-    if (other)
+    if (other == MODEL_OUTPUT)
         report(n, TUKI0127,
+               "Cast it to float32 (PyTorch: .float()), or output the scores and choose in the "
+               "script",
+               "its result is a model output, where only the condition of Where and Cast to float "
+               "may read it");
+    else if (other)
+        report(n, TUKI0127,
+               "Choose by Where (torch.where) or cast it to float32 and go on with 0 and 1, or "
+               "output the scores and choose in the script",
                arena_printf(a,
                             "its result is read by %s, where only the condition of Where and Cast "
                             "to float may read it",
@@ -547,13 +585,17 @@ static void check_choice(struct values *all, struct node *n)
     const struct node *reader;
 
     if (all->quantised)
-        report(n, TUKI0127, "it returns integer indices");
+        report(n, TUKI0127, choose_advice, "it returns integer indices");
     else if (axis >= 0 && s->dim[axis] > LARGEST_CHOICE)
-        report(n, TUKI0128,
+        report(n, TUKI0128, NULL,
                arena_printf(a, "it chooses among %lld values, and at most %d are accepted",
                             (long long)s->dim[axis], LARGEST_CHOICE));
     else if ((reader = reader_of_choice(all, n)) != NULL)
         report(n, TUKI0128,
+               is(reader, "Cast")
+                   ? "Output it as it is, without the Cast, or output the scores and "
+                     "choose in the script"
+                   : NULL,
                arena_printf(a, "%s reads its result, which may only be a model output",
                             node_title(reader, a)));
 }
@@ -610,7 +652,10 @@ static void check_node(struct values *all, struct node *n)
     if (poison)
         return;
     if (is(n, "TopK") && is_computed(node_input(n, 0))) {
-        report(n, TUKI0127, "it orders computed values by size");
+        report(n, TUKI0127,
+               "Output the scores and choose in the script; for the greatest alone, use ReduceMax "
+               "(torch.amax)",
+               "it orders computed values by size");
         return;
     }
     for (int i = 0; i < n->output_count; i++) {
@@ -626,9 +671,9 @@ static void check_node(struct values *all, struct node *n)
             check_choice(all, n);
         else if (is(n, "NonZero") || is(n, "NonMaxSuppression") || is(n, "Unique") ||
                  (is(n, "MaxPool") && i == 1))
-            report(n, TUKI0127, "it returns integer indices");
+            report(n, TUKI0127, choose_advice, "it returns integer indices");
         else if (!(quantised && left_to_quantisation(v->type)) && !carries_tokens(n, v))
-            report(n, TUKI0115,
+            report(n, TUKI0115, advice_value_type(v),
                    arena_printf(a, "its output %s has elements of type %s", v->name,
                                 type_name(v->type)));
         if (v->poisoned)

@@ -461,6 +461,34 @@ void build_refuse(struct builder *b, const struct call *call)
                   : arena_printf(&b->c->arena, "the operator %s is not supported", call->op_type));
 }
 
+/* What to do about operators of domains that exporters write. */
+static const struct {
+    const char *domain, *op, *advice; /* op NULL: any */
+} foreign[] = {
+    {"com.microsoft", NULL,
+     "Take the model as it was before ONNX Runtime optimised it, or export with standard ONNX "
+     "operators"},
+    {"ai.onnx.ml", "ZipMap", "Export without it (skl2onnx: options={'zipmap': False})"},
+    {"ai.onnx.ml", "Scaler", "Export it as Sub and Div, or scale in the script"},
+    {"ai.onnx.ml", "Normalizer", "Export it as LpNormalization, or normalise in the script"},
+    {"ai.onnx.ml", NULL,
+     "Export a neural network (in PyTorch, say): this one is of classic machine learning, without "
+     "standard ONNX operators"},
+    {"ai.onnx.contrib", NULL,
+     "Prepare texts and images in the script, and export the model from the numbers on"},
+    {"org.pytorch.aten", NULL,
+     "Export with a newer opset (PyTorch: opset_version), or without this operation of PyTorch"},
+};
+
+static const char *foreign_advice(const struct call *call)
+{
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (!strcmp(foreign[i].domain, call->domain) &&
+            (!foreign[i].op || !strcmp(foreign[i].op, call->op_type)))
+            return foreign[i].advice;
+    return NULL;
+}
+
 /* Why operator_find() has no row. */
 static void report_operator(struct builder *b, const struct call *call, int64_t opset)
 {
@@ -469,11 +497,7 @@ static void report_operator(struct builder *b, const struct call *call, int64_t 
     const struct operator* other = NULL;
 
     if (*call->domain) {
-        build_advise(b, &place, TUKI0111,
-                     strcmp(call->domain, "com.microsoft")
-                         ? NULL
-                         : "Take the model as it was before ONNX Runtime optimised it, or export "
-                           "with standard ONNX operators",
+        build_advise(b, &place, TUKI0111, foreign_advice(call),
                      "%s is an operator of the domain %s", call->op_type, call->domain);
         return;
     }

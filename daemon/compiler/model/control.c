@@ -305,8 +305,13 @@ void control_refuse_condition(struct builder *b, struct control *k, struct value
         control_claim(b, condition);
     } else if (o.comparison) {
         place = node_place(o.comparison);
-        build_report(
-            b, &place, TUKI0127, "its result decides %s %s %s",
+        build_advise(
+            b, &place, TUKI0127,
+            is_if
+                ? "Compute both branches and choose by Where (torch.where), or make the condition "
+                  "a constant"
+                : "Export a fixed number of rounds, or make the condition a constant",
+            "its result decides %s %s %s",
             is_if ? "between the branches of" : "how often the body runs of", k->call.op_type,
             *k->call.name ? k->call.name : arena_printf(&b->c->arena, "#%d", k->call.position));
         node_poison(o.comparison);

@@ -10,8 +10,13 @@
 /* So many bytes are enough. */
 enum { FOREIGN_BYTES = 16 };
 
-/* A clause ("it is a Git LFS pointer …"), static; NULL where nothing is recognised. first: the
- * file's first count bytes, FOREIGN_BYTES where it has as many. */
-const char *foreign_kind(const uint8_t *first, size_t count);
+struct foreign {
+    const char *what;   /* a clause: "it is a Git LFS pointer …" */
+    const char *advice; /* what to do; NULL: what TUKI0101 says */
+};
+
+/* Static; NULL where nothing is recognised. first: the file's first count bytes, FOREIGN_BYTES
+ * where it has as many. */
+const struct foreign *foreign_kind(const uint8_t *first, size_t count);
 
 #endif

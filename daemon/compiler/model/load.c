@@ -52,7 +52,7 @@ static bool scan_model(struct reading *r, struct file *file)
             diagnose(r->c, NULL, TUKI0101, NULL, "the file is empty");
             good = false;
         } else if (!good)
-            diagnose(r->c, NULL, TUKI0101, NULL, "at byte %llu%s%s: %s",
+            diagnose(r->c, NULL, TUKI0101, fault.advice, "at byte %llu%s%s: %s",
                      (unsigned long long)fault.offset, *fault.field ? ", " : "", fault.field,
                      fault.what);
         r->m->content = r->scan.content;
@@ -233,7 +233,9 @@ static bool check_header(struct builder *b, struct scope *imports)
     }
     if (m->ir_version < OLDEST_IR || m->ir_version > NEWEST_IR) {
         build_advise(b, NULL, TUKI0103,
-                     arena_printf(&b->c->arena, "Export with an IR version from %d to %d",
+                     arena_printf(&b->c->arena,
+                                  "Export with an IR version from %d to %d (in Python: "
+                                  "model.ir_version = 10 before onnx.save)",
                                   OLDEST_IR, NEWEST_IR),
                      "it is of IR version %lld; %d to %d are supported", (long long)m->ir_version,
                      OLDEST_IR, NEWEST_IR);

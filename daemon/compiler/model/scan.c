@@ -630,10 +630,10 @@ static bool read_field(struct scanner *s, struct frame *frame)
 /* Where the file is something else altogether, that is its fault. */
 static bool explain(struct scanner *s)
 {
-    const char *kind = foreign_kind(s->first, s->first_count);
+    const struct foreign *kind = foreign_kind(s->first, s->first_count);
 
     if (kind)
-        *s->fault = (struct scan_fault){.field = "", .what = kind};
+        *s->fault = (struct scan_fault){.field = "", .what = kind->what, .advice = kind->advice};
     return false;
 }
 

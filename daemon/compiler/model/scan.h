@@ -66,6 +66,7 @@ struct scan_fault {
     uint64_t offset;
     const char *field; /* "graph.node[3].name"; "" for the file as a whole */
     const char *what;  /* a clause */
+    const char *advice; /* what to do; NULL: what TUKI0101 says */
 };
 
 /*

@@ -79,13 +79,19 @@ void node_poison(struct node *n)
 }
 
 /* Reports unless silence is due; poisons in any case. */
-static void fault(struct node *n, enum diagnostic_code code, const char *detail)
+static void fault_advise(struct node *n, enum diagnostic_code code, const char *advice,
+                         const char *detail)
 {
     struct place place = node_place(n);
 
     if (!reads_poison(n) && !gives_poison(n))
-        diagnose(n->graph->context, &place, code, NULL, "%s", detail);
+        diagnose(n->graph->context, &place, code, advice, "%s", detail);
     node_poison(n);
+}
+
+static void fault(struct node *n, enum diagnostic_code code, const char *detail)
+{
+    fault_advise(n, code, NULL, detail);
 }
 
 void infer_fault(struct node *n, const char *detail, ...)
@@ -391,12 +397,16 @@ static void settle(struct node *n)
         if (!complete(v)) {
             if (quiet)
                 v->poisoned = true;
+            else if (inputs_complete(n) && finds_indices(n))
+                fault_advise(n, TUKI0127,
+                             is_standard(n, "NonZero")
+                                 ? "Keep all elements and multiply by 0 or 1 (a comparison, cast "
+                                   "to float), or output the scores and choose in the script"
+                                 : "Output the scores and choose in the script",
+                             "it returns integer indices");
             else if (inputs_complete(n))
-                fault(n, finds_indices(n) ? TUKI0127 : TUKI0113,
-                      finds_indices(n)
-                          ? "it returns integer indices"
-                          : arena_printf(a, "the shape of its output %s cannot be inferred",
-                                         v->name));
+                fault(n, TUKI0113,
+                      arena_printf(a, "the shape of its output %s cannot be inferred", v->name));
         } else if (quiet && v->type != TYPE_FLOAT32) {
             v->poisoned = true;
         }

@@ -525,7 +525,11 @@ static enum verdict einsum(struct batch *b, struct node *n)
 /* In training it is the batch that is normalised. */
 static enum verdict batch_norm(struct batch *b, struct node *n)
 {
-    return node_int(n, "training_mode", 0) ? MIXES : first_operand(b, n);
+    if (!node_int(n, "training_mode", 0))
+        return first_operand(b, n);
+    b->why = "which it normalises as in training";
+    b->advice = "Export the model for inference (PyTorch: model.eval())";
+    return MIXES;
 }
 
 /* Classes that differ between items are constants that do. */

@@ -368,7 +368,7 @@ static void test_comparison_as_output(void **state)
     (void)state;
     output(g, NODE(g, "Not", "not", NODE(g, "Greater", "above", x, FLOATS(g, SCALAR, 0))));
     accept_graph(g);
-    only(j, TUKI0127, "Greater above: its result is read by a model output");
+    only(j, TUKI0127, "Greater above: its result is a model output");
     END_JOB(j);
 }
 
