@@ -267,7 +267,36 @@ int rpc_write_error(struct buffer *out, const char *id, int code, const char *me
 
 void rpc_registry_init(struct rpc_registry *registry)
 {
-    *registry = (struct rpc_registry){NULL, 0, 0, 0};
+    *registry = (struct rpc_registry){.entries = NULL};
+}
+
+/* FNV-1a. */
+static uint64_t hash_bytes(const char *bytes, size_t length)
+{
+    uint64_t hash = 14695981039346656037u;
+
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 1099511628211u;
+    return hash ^ hash >> 32;
+}
+
+/* Equal ids (rpc_id_equal) have equal hashes. */
+static uint64_t hash_id(const char *id)
+{
+    size_t length = strlen(id);
+    uint64_t hash;
+
+    if (id[0] == '"' && memchr(id, '\\', length)) {
+        struct json *value = json_parse(id, length, NULL);
+        const char *text = json_value_text(value, &length);
+
+        hash = text ? hash_bytes(text, length) : 0;
+        json_free(value);
+        return hash;
+    }
+    if (id[0] == '"')
+        return hash_bytes(id + 1, length >= 2 ? length - 2 : 0);
+    return strcmp(id, "-0") == 0 ? hash_bytes("0", 1) : hash_bytes(id, length);
 }
 
 static void pending_free(struct rpc_pending *pending)
@@ -283,7 +312,8 @@ void rpc_registry_release(struct rpc_registry *registry)
     for (size_t i = 0; i < registry->count; i++)
         pending_free(registry->entries[i]);
     free(registry->entries);
-    registry->entries = NULL;
+    free(registry->by_id);
+    registry->entries = registry->by_id = NULL;
     /* `last` stays: a ticket of before is still known as one that was given. */
     registry->count = registry->capacity = 0;
 }
@@ -298,6 +328,11 @@ int rpc_registry_open(struct rpc_registry *registry, const char *id, const char 
         return -EEXIST;
     if (registry->count == RPC_PENDING_LIMIT)
         return -ENOSPC;
+    if (!registry->by_id) {
+        registry->by_id = calloc(RPC_BUCKETS, sizeof(*registry->by_id));
+        if (!registry->by_id)
+            return -ENOMEM;
+    }
     if (registry->count == registry->capacity) {
         size_t capacity = registry->capacity ? registry->capacity * 2 : 16;
         struct rpc_pending **entries =
@@ -319,6 +354,9 @@ int rpc_registry_open(struct rpc_registry *registry, const char *id, const char 
     pending->ticket = *ticket = ++registry->last;
     pending->method = method;
     pending->work = work;
+    pending->hash = hash_id(id);
+    pending->next = registry->by_id[pending->hash % RPC_BUCKETS];
+    registry->by_id[pending->hash % RPC_BUCKETS] = pending;
     registry->entries[registry->count++] = pending;
     return 0;
 }
@@ -350,10 +388,12 @@ struct rpc_pending *rpc_registry_find(struct rpc_registry *registry, uint64_t ti
 
 struct rpc_pending *rpc_registry_find_id(struct rpc_registry *registry, const char *id)
 {
-    for (size_t i = 0; i < registry->count; i++)
-        if (rpc_id_equal(registry->entries[i]->id, id))
-            return registry->entries[i];
-    return NULL;
+    uint64_t hash = hash_id(id);
+    struct rpc_pending *pending = registry->by_id ? registry->by_id[hash % RPC_BUCKETS] : NULL;
+
+    while (pending && (pending->hash != hash || !rpc_id_equal(pending->id, id)))
+        pending = pending->next;
+    return pending;
 }
 
 struct rpc_pending *rpc_registry_cancel(struct rpc_registry *registry, const char *id)
@@ -380,10 +420,15 @@ static int close_request(struct rpc_registry *registry, uint64_t ticket,
                          struct rpc_pending **pending)
 {
     size_t at = lower_bound(registry, ticket);
+    struct rpc_pending **link;
 
     if (at == registry->count || registry->entries[at]->ticket != ticket)
         return ticket && ticket <= registry->last ? -EALREADY : -ENOENT;
     *pending = registry->entries[at];
+    link = &registry->by_id[(*pending)->hash % RPC_BUCKETS];
+    while (*link != *pending)
+        link = &(*link)->next;
+    *link = (*pending)->next;
     registry->count--;
     memmove(registry->entries + at, registry->entries + at + 1,
             (registry->count - at) * sizeof(*registry->entries));

@@ -80,6 +80,7 @@ int rpc_write_error(struct buffer *out, const char *id, int code, const char *me
 
 /* Requests that one connection may have open. */
 #define RPC_PENDING_LIMIT 4096
+#define RPC_BUCKETS 1024 /* so that an id is found without a look at the others */
 
 struct rpc_pending {
     uint64_t ticket;    /* never 0, never used twice by a registry */
@@ -87,6 +88,10 @@ struct rpc_pending {
     const char *method; /* as given to open; borrowed */
     void *work;     /* the caller's, for cancelling what runs; borrowed, may be set at any time */
     bool cancelled; /* rpc_registry_cancel was called */
+
+    /* Of rpc.c. */
+    uint64_t hash;            /* of the id as a value */
+    struct rpc_pending *next; /* in its bucket */
 };
 
 /*
@@ -95,6 +100,7 @@ struct rpc_pending {
  */
 struct rpc_registry {
     struct rpc_pending **entries; /* by ascending ticket */
+    struct rpc_pending **by_id;   /* RPC_BUCKETS lists; NULL before the first request */
     size_t count;
     size_t capacity;
     uint64_t last; /* the last ticket given */
