@@ -46,6 +46,7 @@ def programs(build):
     yield "lsp", "tests/lsp/random_editor.py", ["python3", "tests/lsp/random_editor.py", os.path.join(build, "onnxgpud")]
     yield "lsp", "tests/lsp/at_rest.py", ["python3", "tests/lsp/at_rest.py", os.path.join(build, "onnxgpud"),
                                           os.path.join(build, "onnxgpu")]
+    yield "lsp", "tests/lsp/turns.py", ["python3", "tests/lsp/turns.py", os.path.join(build, "onnxgpud")]
     yield "lsp", "tests/lsp/random_messages.py", ["python3", "tests/lsp/random_messages.py", os.path.join(build, "onnxgpud")]
     yield "opengl", "tests/opengl", ["python3", "tests/opengl/run.py", build]
     yield "differential", "tests/differential", ["python3", "tests/differential/run.py", build]
