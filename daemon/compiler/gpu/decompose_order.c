@@ -21,6 +21,7 @@ enum {
     MOST_SPATIAL = (MAX_AXES - 2) / 2,
     MOST_LOOKED_AT = 64,
     LONGEST_CHAIN = 16,
+    MOST_JOINED = 64,
     MOST_SOURCES = 3
 };
 
@@ -105,7 +106,7 @@ static struct value *view_source(struct kernel *k, struct value *v, const struct
     struct node *n = v->producer;
     struct access access = {.pool = k->pool, .arena = k->arena};
 
-    if (v->constant || !is_mover(n))
+    if (v->constant || !is_mover(n) || n->input_count > MOST_JOINED)
         return NULL;
     n->op->functions->view(k, n, v->producer_output, at, &access);
     for (int p = 0; p < access.count; p++) {
@@ -161,7 +162,7 @@ static bool read_origins(struct reading *r, struct node *n)
 {
     struct context *c = n->graph->context;
     struct value *x = n->inputs[0];
-    struct kernel k = {.context = c, .arena = r->arena};
+    struct kernel k = {.context = c};
     int values = 0;
 
     r->conv = n;
@@ -172,7 +173,10 @@ static bool read_origins(struct reading *r, struct node *n)
     for (int64_t i = 0; i < r->channels; i++) {
         struct origin *o = &r->origins[i];
 
+        /* What the views answer is looked at once. */
+        k.arena = arena_child(r->arena);
         find_origin(&k, r, i);
+        arena_free(k.arena);
         o->order = values;
         for (int64_t j = i; j-- > 0 && o->order == values;)
             if (r->origins[j].value == o->value)

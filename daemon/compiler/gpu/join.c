@@ -190,7 +190,7 @@ static double cost_again(struct kernel *k, const struct step *s, const struct re
 
     /* Operations on one element in one turn over its row; divisions count more. */
     if (!strcmp(n->op->name, "SoftmaxStatistics"))
-        each = 3.5;
+        each = 8;
     else if (!strcmp(n->op->name, "NormStatistics"))
         each = node_int(n, "rms", 0) ? 1.5 : 4;
     for (int i = 0; i < n->input_count; i++) {

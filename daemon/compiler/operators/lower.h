@@ -61,7 +61,6 @@ enum { STATISTICS = 3 }; /* numbers of a row */
 void lower_softmax_statistics(struct kernel *k, const struct node *n);
 void lower_norm_statistics(struct kernel *k, const struct node *n);
 int packed_statistics(const struct node *n, int input);
-int64_t reuse_statistics(const struct node *n, int input);
 
 /* lower_rows.c */
 /* Whether four elements of x along axis beside take fewer fetches than four along axis along. */

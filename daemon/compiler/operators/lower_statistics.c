@@ -56,27 +56,23 @@ int packed_statistics(const struct node *n, int input)
     return is_beside(n) ? 1 : r.along;
 }
 
-/* Two turns over the row, but for means. */
-int64_t reuse_statistics(const struct node *n, int input)
-{
-    (void)input;
-    return strcmp(n->op->name, "SoftmaxStatistics") ? 1 : 2;
-}
-
-static void max_body(struct kernel *k, const char *const *texts, int count, const void *state)
-{
-    const char *const *names = state;
-
-    for (int i = 0; i < count; i++)
-        kernel_line(k, "%s = Mathf.Max(%s, %s);", names[0], names[0], texts[i]);
-}
-
+/* Where an element is greater than all before it, the sum so far shrinks to what it is beside that
+ * one. M. Milakov and N. Gimelshein, Online normalizer calculation for softmax (2018). */
 static void exp_body(struct kernel *k, const char *const *texts, int count, const void *state)
 {
-    const char *const *names = state;
+    const char *const *names = state, *last = kernel_name(k, "last"), *x[4];
+    struct strbuf line;
 
+    kernel_line(k, "float %s = %s;", last, names[0]);
+    for (int i = 0; i < count; i++) {
+        x[i] = kernel_local(k, "v", texts[i]);
+        kernel_line(k, "%s = Mathf.Max(%s, %s);", names[0], names[0], x[i]);
+    }
+    strbuf_init(&line, k->arena);
     for (int i = 0; i < count; i++)
-        kernel_line(k, "%s += Mathf.Exp(%s - %s);", names[1], texts[i], names[0]);
+        strbuf_printf(&line, " + Mathf.Exp(%s - %s)", x[i], names[0]);
+    kernel_line(k, "%s = %s * Mathf.Exp(%s - %s)%s;", names[1], names[1], last, names[0],
+                line.text);
 }
 
 /*
@@ -90,20 +86,22 @@ void lower_softmax_statistics(struct kernel *k, const struct node *n)
     struct row r;
     const struct index *start[MAX_AXES];
     const char *names[2] = {kernel_name(k, "top"), kernel_name(k, "sum")};
-    const char *coarse = kernel_name(k, "coarse");
+    const char *coarse, *rest;
 
     row_read(n, &r);
     row_choose(k, &r, false);
     row_start(k, &r, true, k->out.at[0], start);
     kernel_line(k, "float %s = -3.4e38f;", names[0]);
-    row_loop(k, &r, start, max_body, names);
-    kernel_line(k, "float %s = Mathf.Floor(%s * 0.03125f) * 32f;", coarse, names[0]);
-    kernel_line(k, "%s = %s + Mathf.Floor((%s - %s) * 64f) * 0.015625f;", names[0], coarse,
-                names[0], coarse);
     kernel_line(k, "float %s = 0f;", names[1]);
     row_loop(k, &r, start, exp_body, names);
+    coarse =
+        kernel_local(k, "coarse", kernel_text(k, "Mathf.Floor(%s * 0.03125f) * 32f", names[0]));
+    rest = kernel_local(
+        k, "rest", kernel_text(k, "Mathf.Floor((%s - %s) * 64f) * 0.015625f", names[0], coarse));
+    kernel_line(k, "%s = %s * Mathf.Exp(%s - %s - %s);", names[1], names[1], names[0], coarse,
+                rest);
     k->lane[0] = coarse;
-    k->lane[1] = kernel_text(k, "%s - %s", names[0], coarse);
+    k->lane[1] = rest;
     /* The logarithm is near 0 where one element is nearly all: rounding it costs less than
      * taking it of a rounded sum. */
     k->lane[2] = kernel_text(k, node_int(n, "log", 0) ? "Mathf.Log(%s)" : "1f / %s", names[1]);

@@ -157,13 +157,11 @@ const struct operator_functions softmax_statistics_functions = {.role = ROLE_STE
                                                                 .range = statistics_range,
                                                                 .infer = statistics_infer,
                                                                 .lower = lower_softmax_statistics,
-                                                                .reuse = reuse_statistics,
                                                                 .packed = packed_statistics};
 const struct operator_functions norm_statistics_functions = {.role = ROLE_STEP,
                                                              .range = statistics_range,
                                                              .infer = statistics_infer,
                                                              .lower = lower_norm_statistics,
-                                                             .reuse = reuse_statistics,
                                                              .packed = packed_statistics};
 const struct operator_functions component_functions = {
     .role = ROLE_VIEW, .infer = component_infer, .range = component_range, .view = view_component};
