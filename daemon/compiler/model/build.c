@@ -518,29 +518,33 @@ static void report_operator(struct builder *b, const struct call *call, int64_t 
         build_refuse(b, call);
 }
 
-static bool check_arity(struct builder *b, const struct call *call, const struct operator* op)
+static bool check_arity(struct builder *b, const struct call *call, const struct operator* op,
+                        int opset)
 {
     struct place place = build_place(call);
+    struct operator_arity arity = operator_arity(op, opset);
+    const char *where = arity.op ? arena_printf(&b->c->arena, " at opset %d", opset) : "";
     int wanted = call->output_count;
 
     while (wanted && !call->outputs[wanted - 1])
         wanted--;
-    for (int i = 0; i < op->min_inputs; i++)
+    for (int i = 0; i < arity.min_inputs; i++)
         if (i >= call->input_count || !call->inputs[i]) {
-            build_report(b, &place, TUKI0106, "its input %d is missing; %s needs %d", i,
-                         call->op_type, op->min_inputs);
+            build_report(b, &place, TUKI0106, "its input %d is missing; %s needs %d%s", i,
+                         call->op_type, arity.min_inputs, where);
             return false;
         }
-    if (op->max_inputs >= 0 && call->input_count > op->max_inputs) {
-        build_report(b, &place, TUKI0106, "it has %d inputs; %s takes at most %d",
-                     call->input_count, call->op_type, op->max_inputs);
+    if (arity.max_inputs >= 0 && call->input_count > arity.max_inputs) {
+        build_report(b, &place, TUKI0106, "it has %d inputs; %s takes at most %d%s",
+                     call->input_count, call->op_type, arity.max_inputs, where);
         return false;
     }
     if (call->output_count < op->min_outputs ||
-        (op->max_outputs >= 0 && wanted > op->max_outputs)) {
-        build_report(b, &place, TUKI0106, "it has %d outputs; %s has %s %d", wanted, call->op_type,
-                     call->output_count < op->min_outputs ? "at least" : "at most",
-                     call->output_count < op->min_outputs ? op->min_outputs : op->max_outputs);
+        (arity.max_outputs >= 0 && wanted > arity.max_outputs)) {
+        build_report(b, &place, TUKI0106, "it has %d outputs; %s has %s %d%s", wanted,
+                     call->op_type, call->output_count < op->min_outputs ? "at least" : "at most",
+                     call->output_count < op->min_outputs ? op->min_outputs : arity.max_outputs,
+                     where);
         return false;
     }
     return true;
@@ -627,7 +631,8 @@ bool build_checked(struct builder *b, const struct call *call, struct node *n,
     bool good = read_attributes(b, call, n);
 
     n->opset = (int)opset_of(call->body, domain_label(call->proto->domain));
-    return check_arity(b, call, op) && good && (*op->domain || check_attributes(b, &place, n));
+    return check_arity(b, call, op, n->opset) && good &&
+           (*op->domain || check_attributes(b, &place, n));
 }
 
 static void build_operator(struct builder *b, const struct call *call)

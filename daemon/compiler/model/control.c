@@ -327,15 +327,16 @@ void control_refuse_condition(struct builder *b, struct control *k, struct value
 static void take_branch(struct builder *b, struct control *k, bool condition)
 {
     const char *name = condition ? "then_branch" : "else_branch";
+    const char *other = condition ? "else_branch" : "then_branch";
     const Onnx__Graph *branch = control_body(k, name);
     struct place place = build_place(&k->call);
     int before = b->graph->node_count;
     struct owed *owed;
     struct body *body;
 
-    if (!branch || branch->n_output != (size_t)k->call.output_count) {
-        if (!branch)
-            build_report(b, &place, TUKI0106, "it has no %s", name);
+    if (!branch || !control_body(k, other) || branch->n_output != (size_t)k->call.output_count) {
+        if (!branch || !control_body(k, other))
+            build_report(b, &place, TUKI0106, "it has no %s", branch ? other : name);
         else
             build_report(b, &place, TUKI0106, "it has %d outputs, its %s has %zu",
                          k->call.output_count, name, branch->n_output);

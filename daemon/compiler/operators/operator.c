@@ -85,6 +85,26 @@ const struct operator_attribute *operator_attributes(void)
     return attributes;
 }
 
+static const struct operator_arity arities[] = {
+#define ARITY(op, since, until, min_inputs, max_inputs, max_outputs)                               \
+    {#op, since, until, min_inputs, max_inputs, max_outputs},
+#include "daemon/compiler/operators/arity.def"
+#undef ARITY
+    {.op = NULL},
+};
+
+struct operator_arity operator_arity(const struct operator* op, int opset)
+{
+    struct operator_arity usual = {
+        .min_inputs = op->min_inputs, .max_inputs = op->max_inputs, .max_outputs = op->max_outputs};
+
+    for (const struct operator_arity *row = arities; row->op && !*op->domain; row++)
+        if (!strcmp(row->op, op->name) && row->since <= opset &&
+            (!row->until || opset <= row->until))
+            return *row;
+    return usual;
+}
+
 static const struct operator_refusal refusals[] = {
 #define REFUSED(op, code, reason, advice) {#op, TUKI##code, reason, advice},
 #include "daemon/compiler/operators/refused.def"

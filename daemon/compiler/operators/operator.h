@@ -138,6 +138,15 @@ struct operator_attribute {
 /* All rows, those of one operator together, ended by one without an operator. */
 const struct operator_attribute *operator_attributes(void);
 
+/* How many inputs and outputs an operator of the standard domain has at an opset. */
+struct operator_arity {
+    const char *op; /* NULL: the same as in other opsets */
+    int since, until;
+    int min_inputs, max_inputs, max_outputs; /* max -1: any number */
+};
+/* That of op: a row of arity.def, or what holds for all opsets. */
+struct operator_arity operator_arity(const struct operator* op, int opset);
+
 /* What is said of an operator that is not supported, at some opset or in some form (refused.def).
  */
 struct operator_refusal {

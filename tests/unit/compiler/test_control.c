@@ -222,6 +222,11 @@ static void refuses_loops(void **state)
     g = graph_xy();
     put(&g, GRAPH_NODE, loop("two,,x", "y", body("i,c,v", "Neg v -> w", "c,lost")));
     refused(model_of(8, 13, g), TUKI0105, "output lost of its body is never produced");
+    /* Of an If, the branch that is not taken has to be there too. */
+    g = graph_xy();
+    put(&g, GRAPH_NODE,
+        with(node("If", "yes", "y"), graph_attribute("then_branch", body("", "", "x"))));
+    refused(model_of(8, 13, g), TUKI0106, "If #0: it has no else_branch");
     g = graph_xy();
     put(&g, GRAPH_NODE, loop("two,,x", "y", body("i,c,v", "Frobnicate v -> w", "c,w")));
     refused(model_of(8, 13, g), TUKI0110, "the operator Frobnicate is not supported");

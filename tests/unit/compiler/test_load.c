@@ -299,6 +299,13 @@ static void looks_operators_up(void **state)
     g = graph_xy();
     put(&g, GRAPH_NODE, node("Upsample", "x", "y"));
     refused(model_of(8, 13, g), TUKI0110, "Upsample exists up to opset 9");
+    /* Inputs that another opset brought. */
+    g = graph_xy();
+    put(&g, GRAPH_NODE, node("Clip", "x,x", "y"));
+    refused(model_of(8, 10, g), TUKI0106, "it has 2 inputs; Clip takes at most 1 at opset 10");
+    g = graph_xy();
+    put(&g, GRAPH_NODE, node("Unsqueeze", "x", "y"));
+    refused(model_of(8, 13, g), TUKI0106, "its input 1 is missing; Unsqueeze needs 2 at opset 13");
     g = graph_xy();
     put(&g, GRAPH_NODE, in_domain(node("Relu", "x", "y"), "my.own"));
     refused(model_of(8, 13, g), TUKI0111, "the model does not import the domain my.own of Relu");
