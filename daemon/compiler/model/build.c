@@ -586,10 +586,14 @@ static bool check_attribute(struct builder *b, const struct place *place, const 
                          a->name, n->op_type);
         return false;
     }
-    if (row->type == a->type)
+    if (row->type != a->type)
+        build_report(b, place, TUKI0106, "its attribute %s is %s and has to be %s", a->name,
+                     type_names[a->type], type_names[row->type]);
+    else if (row->flag && a->i != 0 && a->i != 1)
+        build_report(b, place, TUKI0106, "its attribute %s is %lld instead of 0 or 1", a->name,
+                     (long long)a->i);
+    else
         return true;
-    build_report(b, place, TUKI0106, "its attribute %s is %s and has to be %s", a->name,
-                 type_names[a->type], type_names[row->type]);
     return false;
 }
 

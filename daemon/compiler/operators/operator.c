@@ -72,9 +72,20 @@ const struct operator* operator_rows(void)
 
 enum { OPTIONAL, REQUIRED };
 
+/* What the table's words for types stand for: a type, and whether it is 0 or 1. */
+#define TYPE_FLOAT ATTRIBUTE_FLOAT, false
+#define TYPE_INT ATTRIBUTE_INT, false
+#define TYPE_FLAG ATTRIBUTE_INT, true
+#define TYPE_STRING ATTRIBUTE_STRING, false
+#define TYPE_TENSOR ATTRIBUTE_TENSOR, false
+#define TYPE_GRAPH ATTRIBUTE_GRAPH, false
+#define TYPE_FLOATS ATTRIBUTE_FLOATS, false
+#define TYPE_INTS ATTRIBUTE_INTS, false
+#define TYPE_STRINGS ATTRIBUTE_STRINGS, false
+
 static const struct operator_attribute attributes[] = {
 #define ATTRIBUTE(op, name, type, required, since, until)                                          \
-    {#op, #name, ATTRIBUTE_##type, required, since, until},
+    {#op, #name, TYPE_##type, required, since, until},
 #include "daemon/compiler/operators/attributes.def"
 #undef ATTRIBUTE
     {.op = NULL},

@@ -132,6 +132,7 @@ bool node_is(const struct node *n, const char *op);
 struct operator_attribute {
     const char *op, *name;
     enum attribute_type type;
+    bool flag; /* 0 or 1 */
     bool required;
     int since, until; /* opsets in which it is there; until 0: still */
 };

@@ -299,6 +299,10 @@ static void looks_operators_up(void **state)
     g = graph_xy();
     put(&g, GRAPH_NODE, node("Upsample", "x", "y"));
     refused(model_of(8, 13, g), TUKI0110, "Upsample exists up to opset 9");
+    /* A word for yes or no that says neither. */
+    g = graph_xy();
+    put(&g, GRAPH_NODE, with(node("ReduceMax", "x", "y"), int_attribute("keepdims", 2)));
+    refused(model_of(8, 13, g), TUKI0106, "its attribute keepdims is 2 instead of 0 or 1");
     /* Inputs that another opset brought. */
     g = graph_xy();
     put(&g, GRAPH_NODE, node("Clip", "x,x", "y"));
