@@ -200,6 +200,23 @@ static void test_arity(void **state)
     END_JOB(j);
 }
 
+/* An axis of 1.0 is none, whatever it says; nor is a limit of another type than what it limits. */
+static void test_types(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2));
+    struct value *axis = input(g, "axis", TYPE_FLOAT32, SHAPE(1));
+    struct value *limit = input(g, "limit", TYPE_FLOAT64, SHAPE());
+
+    (void)state;
+    output(g, NODE(g, "ReduceSum", "sum", x, axis));
+    output(g, NODE(g, "Clip", "clip", x, NULL, limit));
+    infer_graph(g);
+    assert_int_equal(reported(j, TUKI0106), 2);
+    END_JOB(j);
+}
+
 static void test_huge_constant(void **state)
 {
     WITH_JOB(j);
@@ -332,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_not_inferred),
         cmocka_unit_test(test_open_input),
         cmocka_unit_test(test_arity),
+        cmocka_unit_test(test_types),
         cmocka_unit_test(test_huge_constant),
         cmocka_unit_test(test_reference),
         cmocka_unit_test(test_text),
