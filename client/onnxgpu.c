@@ -19,11 +19,22 @@ static enum exit_status run(struct invocation *v, int argc, char **argv)
     return v->command->run(v);
 }
 
-/* What ended the program: its use or the system, or a fault of its own, which is TUKI0190. */
+/* What ended the program: its use or the system, what was reported of a model while it ran, or a
+ * fault of its own, which is TUKI0190. */
 static enum exit_status tell(const struct context *context)
 {
     char *message;
 
+    if (context->reason == ESCAPE_REFUSED) {
+        for (int i = 0; i < context->diagnostics.count; i++) {
+            const struct diagnostic *d = &context->diagnostics.list[i];
+
+            if (diagnostic_info(d->code)->severity == SEVERITY_ERROR)
+                fprintf(stderr, "onnxgpu: error: %s [%s]\n", d->message,
+                        diagnostic_info(d->code)->name);
+        }
+        return EXIT_WRONG;
+    }
     if (context->reason != ESCAPE_BUG) {
         fprintf(stderr, "onnxgpu: %s\n", context->why);
         return EXIT_TROUBLE;

@@ -52,6 +52,7 @@ def programs(build):
     yield "differential", "tests/differential", ["python3", "tests/differential/run.py", build]
     if os.path.exists(os.path.join(build, "count/tests/growth/work")):
         yield "growth", "tests/growth", ["python3", "tests/growth/run.py", build]
+    yield "growth", "tests/growth/swelling.py", ["python3", "tests/growth/swelling.py", build]
     for group in ("lsp/node", "lsp/neovim", "dotnet"):
         if os.path.exists(os.path.join(ROOT, "tests", group, "run")):
             yield group, "tests/" + group, ["env", "BUILD=" + build, os.path.join("tests", group, "run")]

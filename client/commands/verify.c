@@ -95,6 +95,16 @@ static void run_sets(struct job *j)
         judge(j, FAILED, j->comparison.why);
 }
 
+/* Its run was left in the middle. */
+static void judge_left(struct job *j)
+{
+    const struct diagnostic *error = j->context.reason == ESCAPE_REFUSED && j->options.reference
+                                         ? engine_first_error(&j->engine)
+                                         : NULL;
+
+    judge(j, error ? SKIPPED : FAILED, error ? diagnostic_info(error->code)->name : j->context.why);
+}
+
 /* In a function of its own: what setjmp() may clobber stays outside. */
 static void run_folder(struct job *j)
 {
@@ -168,7 +178,7 @@ static enum exit_status run(struct invocation *v)
         if (setjmp(j.context.escape) == 0)
             run_folder(&j);
         else
-            judge(&j, FAILED, j.context.why);
+            judge_left(&j);
         engine_release(&j.engine);
         context_release(&j.context);
         print(v, &j);

@@ -216,8 +216,8 @@ static void add_asset(struct compile *job, const struct step *step, const struct
     asset->meta_length = strlen(asset->meta);
 }
 
-/* Writing a constant into an asset computes it once more, and comes when all was reported. */
-static void spend_asset(const struct weights *w)
+/* The weights of a file are as large as they are; what is computed may be of any size. */
+static void account_asset(const struct weights *w)
 {
     struct node *maker = w->tensor ? w->tensor->deferred : NULL;
 
@@ -225,7 +225,7 @@ static void spend_asset(const struct weights *w)
         if (w->node->inputs[i] && w->node->inputs[i]->constant)
             maker = w->node->inputs[i]->constant->deferred;
     if (maker)
-        work_spend(maker, 4.0 * WORK_ELEMENT * (double)w->rows * (double)w->columns);
+        work_write(maker, 4 * w->rows * w->columns);
 }
 
 static void collect_results(struct compile *job, const struct plan *p)
@@ -244,7 +244,7 @@ static void collect_results(struct compile *job, const struct plan *p)
             const struct weights *w = p->steps[i]->text->weights[k];
 
             for (int style = 0; w->texture && !w->same && style < w->styles; style++) {
-                spend_asset(w);
+                account_asset(w);
                 add_asset(job, p->steps[i], w, (struct asset_place){i, k, style});
             }
         }

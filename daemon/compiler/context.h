@@ -56,6 +56,7 @@ struct constants_account {
     uint64_t
         file_bytes; /* of all files that were read: what may be spent is in proportion to them */
     double steps;   /* spent so far */
+    double written; /* elements that go into assets */
     size_t kept;    /* bytes of numbers that are kept for as long as the job */
     bool exempt;    /* what is computed now was counted already */
 };

@@ -253,9 +253,8 @@ double work_of(const struct node *n)
             steps += WORK_ELEMENT * elements(n->inputs[i]);
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i])
-            /* a text has to be written, and each is an object */
-            steps +=
-                (n->outputs[i]->type == TYPE_STRING ? 100 : WORK_ELEMENT) * elements(n->outputs[i]);
+            /* memory that is new costs as much as the work */
+            steps += 2 * WORK_ELEMENT * elements(n->outputs[i]);
     for (size_t i = 0; !*n->domain && i < sizeof costly / sizeof *costly; i++)
         if (!strcmp(costly[i].op, n->op_type))
             steps += costly[i].work(n);
@@ -328,6 +327,21 @@ void work_spend(struct node *n, double steps)
                         "file of %s",
                         steps > most ? "more than" : "with what was computed before it more than",
                         most, size_text(&c->arena, (double)c->constants.file_bytes)));
+}
+
+void work_write(struct node *n, int64_t count)
+{
+    struct context *c = n->graph->context;
+    int64_t most = (int64_t)allowed(c, (double)least_elements, ELEMENTS_A_BYTE);
+
+    if (c->constants.written + (double)count > (double)most)
+        refuse(n, arena_printf(&c->arena,
+                               "goes into an asset, and no more than %" PRId64
+                               " elements are written of what a file of %s computes beforehand",
+                               most, size_text(&c->arena, (double)c->constants.file_bytes)));
+    c->constants.written += (double)count;
+    /* It is computed once more then, when all was reported. */
+    work_spend(n, WORK_ELEMENT * (double)count);
 }
 
 /* The arena's call when what n is computed in grows too large. */

@@ -26,6 +26,8 @@ struct node *work_open(struct node *n);
  * results so; NULL: nobody in particular. */
 struct node *work_begin(struct node *n, const struct node *reader, double steps);
 void work_end(struct node *n, struct node *outer);
+/* Before so many elements of what n computes are to be written into an asset. */
+void work_write(struct node *n, int64_t count);
 /* Before so many steps are made for the sake of n. */
 void work_spend(struct node *n, double steps);
 

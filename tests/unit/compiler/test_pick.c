@@ -406,31 +406,98 @@ LIMITED(shape_of_huge)
 LIMITED(one_of_where)
 LIMITED(padded_pieces)
 
-/* What cannot be had in parts is refused by name, once, before memory is asked for. */
-static void test_refused(void **state)
+/* The one diagnostic that asking for what make() gives is refused with, in j, which it belongs to.
+ */
+static const struct diagnostic *refusal(struct job *j, struct value *(*make)(struct graph *g))
 {
-    struct job storage, *j = &storage;
-    const struct diagnostic *d;
-
-    (void)state;
     context_init(&j->context, NULL);
     if (setjmp(j->context.escape) == 0) {
-        struct value *x;
-
         j->graph = graph_new(&j->context);
         j->graph->opset = 21;
-        x = expanded(j->graph, scalar(j->graph, 1), SHAPE(INT64_C(1) << 36));
-        x = NODE(j->graph, "CumSum", "ramp", x, INTS(j->graph, 0));
-        asked(j, NODE(j->graph, "Gather", "one", x, INTS(j->graph, 1)));
+        asked(j, make(j->graph));
         fail();
     }
     assert_int_equal(j->context.reason, ESCAPE_REFUSED);
     assert_int_equal(j->context.diagnostics.count, 1);
-    d = &j->context.diagnostics.list[0];
-    assert_int_equal(d->code, TUKI0110);
+    assert_int_equal(j->context.diagnostics.list[0].code, TUKI0110);
+    return &j->context.diagnostics.list[0];
+}
+
+static struct value *ramp(struct graph *g)
+{
+    struct value *x = expanded(g, scalar(g, 1), SHAPE(INT64_C(1) << 36));
+
+    return NODE(g, "Gather", "one", NODE(g, "CumSum", "ramp", x, INTS(g, 0)), INTS(g, 1));
+}
+
+static struct value *product(struct graph *g)
+{
+    struct value *x = expanded(g, scalar(g, 1), SHAPE(1 << 12, 1 << 12));
+
+    return NODE(g, "Gather", "one", NODE(g, "MatMul", "product", x, x), INTS(g, 1));
+}
+
+/* Each of them is little, and computed for everyone who asks. */
+static struct value *products(struct graph *g)
+{
+    struct value *x = expanded(g, scalar(g, 0), SHAPE(1 << 10, 1 << 10)), *y = x;
+
+    for (int i = 0; i < 20; i++)
+        y = NODE(g, "MatMul", i == 19 ? "last" : "product", y, x);
+    return y;
+}
+
+/* The transform of one line holds the angles of all its elements, and others are not counted. */
+static struct value *wide(struct graph *g)
+{
+    struct value *x = expanded(g, scalar(g, 1), SHAPE(1, 1 << 5, 1));
+
+    x = NODE(g, "DFT", "wide", x, INTS(g, 1 << 27));
+    return NODE(g, "ReduceSum", "sum", x);
+}
+
+/* What cannot be had in parts is refused by name, once, before memory is asked for. */
+static void test_refused(void **state)
+{
+    struct job storage, *j = &storage;
+    const struct diagnostic *d = refusal(j, ramp);
+
+    (void)state;
     assert_non_null(strstr(d->message, "Expand expand"));
-    assert_non_null(strstr(d->message, "[68719476736]"));
+    assert_non_null(strstr(d->message, "[68719476736] (256 GiB)"));
     assert_non_null(strstr(d->message, "by CumSum ramp"));
+    END_JOB(j);
+    d = refusal(j, wide);
+    assert_non_null(strstr(d->message, "DFT wide"));
+    END_JOB(j);
+}
+
+/* What takes long is refused before it is begun, alone or with all that was computed before it. */
+static void test_refused_for_work(void **state)
+{
+    struct job storage, *j = &storage;
+    const struct diagnostic *d = refusal(j, product);
+
+    (void)state;
+    assert_non_null(strstr(d->message, "MatMul product"));
+    assert_non_null(strstr(d->message, "takes more than 8e+09 steps"));
+    END_JOB(j);
+    d = refusal(j, products);
+    assert_non_null(strstr(d->message, "with what was computed before it"));
+    END_JOB(j);
+}
+
+/* The larger the file, the more may be spent. */
+static void test_larger_file(void **state)
+{
+    WITH_JOB(j);
+    const float *got;
+
+    (void)state;
+    j->context.constants.file_bytes = 20 << 20;
+    got = asked(j, products(j->graph));
+    assert_true(got[0] == 0 && got[(1 << 20) - 1] == 0);
+    assert_true(j->context.constants.steps > 2e10);
     END_JOB(j);
 }
 
@@ -450,6 +517,8 @@ int main(void)
         cmocka_unit_test(test_one_of_where),
         cmocka_unit_test(test_padded_pieces),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_for_work),
+        cmocka_unit_test(test_larger_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
