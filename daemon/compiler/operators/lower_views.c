@@ -145,13 +145,6 @@ void view_tile(struct kernel *k, const struct node *n, int output, const struct 
         p->at[a] = index_mod(access->pool, at[a], s->dim[a]);
 }
 
-/* A lookup in so many numbers goes through them, and may hold them. Few are no matter. */
-static void spend_lookup(const struct node *n, int64_t entries)
-{
-    if (entries > 1 << 16)
-        work_spend((struct node *)n, 64.0 * (double)entries);
-}
-
 /* A table with an entry for each index of an axis. What has more than a texture cannot be looked
  * up, and would be large long before that is found. */
 static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entries)
@@ -159,9 +152,10 @@ static int64_t *table_new(struct kernel *k, const struct node *n, int64_t entrie
     const int64_t most = (int64_t)LARGEST_SIDE * LARGEST_SIDE;
     struct place place = node_place(n);
 
-    spend_lookup(n, entries);
-    if (entries <= most)
+    if (entries <= most) {
+        work_table((struct node *)n, entries);
         return NEW_ARRAY(k->arena, entries, int64_t);
+    }
     diagnose(k->context, &place, TUKI0134, NULL,
              "an axis of its result has %" PRId64 " elements, and a kernel finds what each of them "
              "is in a table of at most %" PRId64,
@@ -258,7 +252,7 @@ void view_gather(struct kernel *k, const struct node *n, int output, const struc
     const int64_t *numbers = given ? nonnegative(k, given, count, data->dim[axis]) : NULL;
 
     (void)output;
-    spend_lookup(n, count);
+    work_table((struct node *)n, count);
     for (int a = 0; a < axis; a++)
         p->at[a] = at[a];
     p->at[axis] = given ? kernel_lookup(k, numbers, count, linear(access->pool, indices, at + axis))

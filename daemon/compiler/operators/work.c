@@ -285,18 +285,21 @@ static const char *subject(const struct node *n)
 {
     struct arena *a = &n->graph->context->arena;
     const struct value *most = NULL;
+    int64_t bytes;
 
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i] && elements(n->outputs[i]) >= elements(most))
             most = n->outputs[i];
     if (!most || !shape_known(&most->shape))
         return "its result";
-    return arena_printf(
-        a, "its result, a constant of shape %s (%s),", shape_text(a, &most->shape),
-        size_text(a, (double)tensor_payload(most->type, shape_count(&most->shape))));
+    if ((bytes = tensor_payload(most->type, shape_count(&most->shape))) < 0)
+        return arena_printf(a, "its result, a constant of shape %s,", shape_text(a, &most->shape));
+    return arena_printf(a, "its result, a constant of shape %s (%s),", shape_text(a, &most->shape),
+                        size_text(a, (double)bytes));
 }
 
-_Noreturn static void refuse(struct node *n, const char *what)
+/* about: NULL, its result */
+_Noreturn static void refuse(struct node *n, const char *about, const char *what)
 {
     struct context *c = n->graph->context;
     struct place place = node_place(n);
@@ -305,28 +308,44 @@ _Noreturn static void refuse(struct node *n, const char *what)
     c->limit = (struct arena_limit){0};
     diagnose(c, &place, TUKI0110,
              "Compute it before the export and store it as an initializer, or make it smaller",
-             "%s %s", subject(n), what);
+             "%s %s", about ? about : subject(n), what);
     context_escape(c, ESCAPE_REFUSED, "%s takes more than constants may take", n->op_type);
 }
 
-void work_spend(struct node *n, double steps)
+static void spend(struct node *n, const char *about, double steps)
 {
     struct context *c = n->graph->context;
     double most = allowed(c, least_steps, STEPS_A_BYTE);
 
     context_poll(c);
-    if (!(c->constants.steps + steps > most)) {
+    if (c->constants.steps + steps <= most || c->constants.exempt)
         c->constants.steps += steps;
-        return;
-    }
-    if (c->constants.exempt)
-        return;
-    refuse(n,
-           arena_printf(&c->arena,
-                        "takes %s %.2g steps to compute beforehand, and no more are spent on a "
-                        "file of %s",
-                        steps > most ? "more than" : "with what was computed before it more than",
-                        most, size_text(&c->arena, (double)c->constants.file_bytes)));
+    else
+        refuse(
+            n, about,
+            arena_printf(
+                &c->arena,
+                "takes %s %.2g steps to compute beforehand, and no more are spent on a file of %s",
+                steps > most ? "more than" : "with what was computed before it more than", most,
+                size_text(&c->arena, (double)c->constants.file_bytes)));
+}
+
+void work_spend(struct node *n, double steps)
+{
+    spend(n, NULL, steps);
+}
+
+void work_table(struct node *n, int64_t entries)
+{
+    /* each is looked at for what it has in common with the others, computed and held, more than
+     * once; few are no matter */
+    if (entries > 1 << 16)
+        spend(n,
+              arena_printf(&n->graph->context->arena,
+                           "the table of %" PRId64 " entries in which a kernel finds where its "
+                           "elements come from",
+                           entries),
+              64.0 * (double)entries);
 }
 
 void work_write(struct node *n, int64_t count)
@@ -335,10 +354,11 @@ void work_write(struct node *n, int64_t count)
     int64_t most = (int64_t)allowed(c, (double)least_elements, ELEMENTS_A_BYTE);
 
     if (c->constants.written + (double)count > (double)most)
-        refuse(n, arena_printf(&c->arena,
-                               "goes into an asset, and no more than %" PRId64
-                               " elements are written of what a file of %s computes beforehand",
-                               most, size_text(&c->arena, (double)c->constants.file_bytes)));
+        refuse(n, NULL,
+               arena_printf(&c->arena,
+                            "goes into an asset, and no more than %" PRId64
+                            " elements are written of what a file of %s computes beforehand",
+                            most, size_text(&c->arena, (double)c->constants.file_bytes)));
     c->constants.written += (double)count;
     /* It is computed once more then, when all was reported. */
     work_spend(n, WORK_ELEMENT * (double)count);
@@ -349,8 +369,9 @@ static void too_much_memory(struct context *c, void *node)
 {
     size_t most = c->limit.most - c->limit.before;
 
-    refuse(node, arena_printf(&c->arena, "takes more than %s of memory to compute beforehand",
-                              size_text(&c->arena, (double)most)));
+    refuse(node, NULL,
+           arena_printf(&c->arena, "takes more than %s of memory to compute beforehand",
+                        size_text(&c->arena, (double)most)));
 }
 
 struct node *work_open(struct node *n)
@@ -378,13 +399,14 @@ struct node *work_begin(struct node *n, const struct node *reader, double steps)
 
     for (int i = 0; i < n->output_count && !c->constants.exempt; i++)
         if (n->outputs[i] && elements(n->outputs[i]) > (double)most)
-            refuse(n, arena_printf(
-                          &c->arena,
-                          "is needed as a whole%s, and more than %" PRId64
-                          " elements are not computed beforehand for a file of %s",
-                          reader ? arena_printf(&c->arena, " by %s", node_title(reader, &c->arena))
-                                 : "",
-                          most, size_text(&c->arena, (double)c->constants.file_bytes)));
+            refuse(
+                n, NULL,
+                arena_printf(
+                    &c->arena,
+                    "is needed as a whole%s, and more than %" PRId64
+                    " elements are not computed beforehand for a file of %s",
+                    reader ? arena_printf(&c->arena, " by %s", node_title(reader, &c->arena)) : "",
+                    most, size_text(&c->arena, (double)c->constants.file_bytes)));
     work_spend(n, steps);
     return work_open(n);
 }

@@ -28,6 +28,9 @@ struct node *work_begin(struct node *n, const struct node *reader, double steps)
 void work_end(struct node *n, struct node *outer);
 /* Before so many elements of what n computes are to be written into an asset. */
 void work_write(struct node *n, int64_t count);
+/* Before a table of so many entries is made and searched for the sake of n, which it is part of the
+ * kernel of. */
+void work_table(struct node *n, int64_t entries);
 /* Before so many steps are made for the sake of n. */
 void work_spend(struct node *n, double steps);
 
