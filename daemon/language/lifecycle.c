@@ -50,6 +50,7 @@ static struct json *server_capabilities(const struct session *session)
     json_set_bool(save, "includeText", false);
     json_set(sync, "save", save);
     json_set(capabilities, "textDocumentSync", sync);
+    json_set_bool(capabilities, "hoverProvider", true);
     if (session->pull) {
         struct json *diagnostic = json_new_object();
 

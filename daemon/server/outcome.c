@@ -42,6 +42,7 @@ void outcome_free(struct outcome *outcome)
     free(outcome->contents);
     free(outcome->why);
     free(outcome->file_name);
+    free(outcome->buffers);
     shared_drop(outcome->text_json);
     outcome_drop_compile(outcome);
     snapshot_release(&outcome->snapshot);
@@ -111,6 +112,31 @@ static bool take_text(struct outcome *outcome, struct compile *compile)
     else
         outcome->text_json = shared_new(&out);
     return outcome->text_json != NULL;
+}
+
+static void add_buffers(struct buffer *text, const struct compile_edge *edges, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const struct compile_edge *e = &edges[i];
+
+        buffer_printf(text, "%s: %s [", e->field, e->name);
+        for (int axis = 0; axis < e->shape.axes; axis++)
+            buffer_printf(text, "%s%lld", axis ? ", " : "", (long long)e->shape.dim[axis]);
+        buffer_append_text(text, "]\n");
+    }
+}
+
+static void take_buffers(struct outcome *outcome, struct compile *compile)
+{
+    struct buffer text = BUFFER_EMPTY;
+    int inputs, outputs;
+    const struct compile_edge *input = compile_inputs(compile, &inputs);
+    const struct compile_edge *output = compile_outputs(compile, &outputs);
+
+    add_buffers(&text, input, inputs);
+    add_buffers(&text, output, outputs);
+    outcome->buffers = memory_text(text.data ? text.data : "");
+    buffer_release(&text);
 }
 
 static void take_assets(struct outcome *outcome, struct compile *compile)
@@ -189,6 +215,7 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
     }
     if (status == COMPILE_OK) {
         outcome->file_name = memory_text(compile_file_name(compile));
+        take_buffers(outcome, compile);
         take_assets(outcome, compile);
         if (!take_text(outcome, compile)) {
             outcome_free(outcome);

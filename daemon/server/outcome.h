@@ -37,6 +37,7 @@ struct outcome {
 
     /* OK only. */
     char *file_name;
+    char *buffers;            /* "FilterInput: image [1, 3, 8, 8]", a line each */
     struct shared *text_json; /* the generated text as a JSON string */
     struct outcome_asset *assets;
     size_t asset_count;

@@ -62,6 +62,9 @@ def models():
     y = m.node("Relu", [x], name="first")
     m.output(m.node("NonZero", [y], name="second"), [4, 10])
     made["bad"] = m
+    m = onnxwrite.Model("steps", opset=13)
+    m.output(m.node("Floor", [m.input("level", [1, 4])], name="cell"), [1, 4])
+    made["steps"] = m
     bytes_by_name = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, model in made.items():

@@ -28,8 +28,8 @@ namespace A.B { /* [OnnxGpu("no.onnx")] */
 METHODS = ["initialize", "initialized", "shutdown", "exit", "textDocument/didOpen", "textDocument/didChange",
            "textDocument/didSave", "textDocument/didClose", "textDocument/diagnostic", "workspace/didChangeWatchedFiles",
            "workspace/didChangeWorkspaceFolders", "workspace/didChangeConfiguration", "onnxgpu/hello", "onnxgpu/generate",
-           "onnxgpu/check", "onnxgpu/modelText", "onnxgpu/explain", "onnxgpu/status", "$/cancelRequest", "$/setTrace",
-           "window/workDoneProgress/cancel", "no/such", ""]
+           "onnxgpu/check", "textDocument/hover", "onnxgpu/modelText", "onnxgpu/explain", "onnxgpu/status", "$/cancelRequest",
+           "$/setTrace", "window/workDoneProgress/cancel", "no/such", ""]
 ODD = [None, True, False, 0, -1, 1, 2 ** 31, 2 ** 63, -2 ** 63, 1e308, -0.0, 0.5, "", "x", "\0", "\ud800".encode("utf-16", "surrogatepass")
        .decode("utf-16", "replace"), "file:///", "file:", "file://host/x", "file:///%00", "file:///%", "untitled:Untitled-1",
        "\U0001d4b3" * 50, "a" * 5000, [], {}, [[]], [{}], {"": None}, {"uri": None}, {"line": -1, "character": 2 ** 40}]
@@ -70,6 +70,7 @@ class Random:
             "textDocument/didSave": {"textDocument": document},
             "textDocument/didClose": {"textDocument": document},
             "textDocument/diagnostic": {"textDocument": document},
+            "textDocument/hover": {"textDocument": document, "position": self.position()},
             "workspace/didChangeWatchedFiles": {"changes": [{"uri": self.file(), "type": 2}] * 3},
             "workspace/didChangeWorkspaceFolders": {"event": {"added": [{"uri": self.file(), "name": "a"}],
                                                               "removed": [{"uri": self.uri, "name": "b"}] if r.random() < 0.2 else []}},
