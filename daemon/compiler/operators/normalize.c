@@ -317,7 +317,8 @@ static void infer_layer_normalization(struct node *n)
     if (!settle_axis(n, -1) || !infer_broadcasts_to(n, 1, &x->shape, "the scale") ||
         !infer_broadcasts_to(n, 2, &x->shape, "the bias"))
         return;
-    for (int i = (int)node_int(n, "axis", -1); i < statistics.axes; i++)
+    /* Of an unknown number of axes an axis from the end is none yet. */
+    for (int i = shape_axis(&x->shape, node_int(n, "axis", -1)); i >= 0 && i < statistics.axes; i++)
         statistics.dim[i] = 1;
     infer_output(n, 0, strcmp(n->op->name, "RMSNormalization") == 0 ? n->inputs[1]->type : x->type,
                  &x->shape);

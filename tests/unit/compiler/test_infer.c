@@ -142,6 +142,22 @@ static void test_of_nothing_is_known(void **state)
     END_JOB(j);
 }
 
+/* An axis from the end of a value whose number of axes is not known. */
+static void test_of_unknown_axes(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, shape_unknown), *y;
+
+    (void)state;
+    y = NODE(g, "LayerNormalization", "norm", x, FLOATS(g, SHAPE(1), 1));
+    node_set_int(y->producer, "axis", -8);
+    output(g, y);
+    infer_graph(g);
+    assert_true(y->shape.axes < 0);
+    END_JOB(j);
+}
+
 static void nothing(struct node *n)
 {
     (void)n;
@@ -350,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_open_input),
         cmocka_unit_test(test_arity),
         cmocka_unit_test(test_types),
+        cmocka_unit_test(test_of_unknown_axes),
         cmocka_unit_test(test_huge_constant),
         cmocka_unit_test(test_reference),
         cmocka_unit_test(test_text),
