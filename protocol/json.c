@@ -698,10 +698,22 @@ struct json *json_new_bool(bool value)
 
 struct json *json_new_int(int64_t value)
 {
-    struct buffer text = BUFFER_EMPTY;
+    char digits[24], *at = digits + sizeof digits, *text;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    size_t length;
 
-    buffer_printf(&text, "%lld", (long long)value);
-    return built(new_leaf(cJSON_Raw, buffer_take(&text, NULL), 0, -1));
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--at = '-';
+    length = (size_t)(digits + sizeof digits - at);
+    text = cJSON_malloc(length + 1);
+    if (text) {
+        memcpy(text, at, length);
+        text[length] = '\0';
+    }
+    return built(new_leaf(cJSON_Raw, text, 0, -1));
 }
 
 struct json *json_new_real(double value)
@@ -719,14 +731,31 @@ struct json *json_new_real(double value)
     return built(new_leaf(cJSON_Raw, buffer_take(&text, NULL), 0, -1));
 }
 
-struct json *json_new_text(const char *text, size_t length)
+/* The text as valid UTF-8, in memory of its own; NULL: there was none. */
+static char *valid_copy(const char *text, size_t length, size_t *size)
 {
     struct buffer bytes = BUFFER_EMPTY;
-    size_t size = 0;
-    char *data;
+    char *copy;
 
-    utf8_repair(&bytes, text, length);
-    data = buffer_take(&bytes, &size);
+    *size = length;
+    if (!utf8_valid(text, length)) {
+        utf8_repair(&bytes, text, length);
+        return buffer_take(&bytes, size);
+    }
+    copy = cJSON_malloc(length + 1);
+    if (copy) {
+        if (length)
+            memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+struct json *json_new_text(const char *text, size_t length)
+{
+    size_t size;
+    char *data = valid_copy(text, length, &size);
+
     if (size > INT_MAX) {
         free(data);
         return built(NULL);
@@ -779,11 +808,9 @@ static void attach(struct json *container, char *name, struct json *value)
 
 void json_set(struct json *object, const char *name, struct json *value)
 {
-    struct buffer bytes = BUFFER_EMPTY;
-    char *copy;
+    size_t size;
+    char *copy = valid_copy(name, strlen(name), &size);
 
-    utf8_repair(&bytes, name, strlen(name));
-    copy = buffer_take(&bytes, NULL);
     if (!copy) {
         json_free(value);
         value = NULL;
@@ -838,6 +865,26 @@ void json_append_string(struct json *array, const char *text)
 
 /* --- printing ------------------------------------------------------------------------------ */
 
+/* How many of the bytes from the first on need no escape, looking at eight at a time. */
+static size_t plain(const char *text, size_t length)
+{
+    size_t at = 0;
+
+    for (uint64_t word; at + sizeof word <= length; at += sizeof word) {
+        uint64_t quote, escape;
+
+        memcpy(&word, text + at, sizeof word);
+        quote = word ^ (EACH_BYTE * '"');
+        escape = word ^ (EACH_BYTE * '\\');
+        /* Bytes above 0x7F may stop it, too: they are looked at one by one. */
+        if ((((word - EACH_BYTE * 0x20) & ~word) | ((quote - EACH_BYTE) & ~quote) |
+             ((escape - EACH_BYTE) & ~escape)) &
+            EACH_BYTE * 0x80)
+            break;
+    }
+    return at;
+}
+
 static void print_text(struct buffer *out, const char *text, size_t length)
 {
     static const char names[] = "\b\f\n\r\t\"\\";
@@ -846,9 +893,13 @@ static void print_text(struct buffer *out, const char *text, size_t length)
 
     buffer_append_byte(out, '"');
     for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
         const char *name;
+        unsigned char c;
 
+        i += plain(text + i, length - i);
+        if (i == length)
+            break;
+        c = (unsigned char)text[i];
         if (c >= 0x20 && c != '"' && c != '\\')
             continue;
         buffer_append(out, text + done, i - done);

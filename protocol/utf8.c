@@ -1,5 +1,7 @@
 #include "protocol/utf8.h"
 
+#include <string.h>
+
 size_t utf8_decode(const char *text, size_t length, uint32_t *code)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -70,9 +72,25 @@ size_t utf8_encode(uint32_t code, char *out)
     return 4;
 }
 
+/* How many of the bytes from the first on are ASCII, looking at eight at a time. */
+static size_t ascii(const char *text, size_t length)
+{
+    size_t at = 0;
+
+    for (uint64_t word; at + sizeof word <= length; at += sizeof word) {
+        memcpy(&word, text + at, sizeof word);
+        if (word & 0x8080808080808080u)
+            break;
+    }
+    return at;
+}
+
 bool utf8_valid(const char *text, size_t length)
 {
     for (size_t i = 0, size; i < length; i += size) {
+        i += ascii(text + i, length - i);
+        if (i == length)
+            break;
         size = utf8_decode(text + i, length - i, NULL);
         if (size == 0)
             return false;
@@ -85,7 +103,12 @@ int utf8_repair(struct buffer *out, const char *text, size_t length)
     size_t done = 0, i = 0;
 
     while (i < length) {
-        size_t size = utf8_decode(text + i, length - i, NULL);
+        size_t size;
+
+        i += ascii(text + i, length - i);
+        if (i == length)
+            break;
+        size = utf8_decode(text + i, length - i, NULL);
         if (size) {
             i += size;
             continue;

@@ -274,13 +274,14 @@ static void publish_to(struct session *session, const char *path)
                                            session->id};
     struct published *last = table_get(&session->published, path), *now;
     struct json *diagnostics = report_file(server->workspace, path, &options);
-    bool empty = json_count(diagnostics) == 0, same, renamed;
+    bool empty, same, renamed;
     int64_t version = document ? document->version : -1;
     struct buffer text = BUFFER_EMPTY;
     char *uri = NULL;
 
     if (json_print(&text, diagnostics) < 0)
         goto out;
+    empty = strcmp(text.data, "[]") == 0;
     if (document && member && member->kind == MEMBER_SCRIPT && !is_of(member, document))
         goto out;
     if (!last && empty && !document)

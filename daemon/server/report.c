@@ -23,6 +23,12 @@ struct item {
 struct list {
     struct item *items;
     size_t count;
+    /* What many items have in common: the URI, and the place, that was asked for last. */
+    const char *uri_path;
+    char *uri;
+    const struct script *range_script;
+    struct csharp_range range_of;
+    struct lsp_range range;
 };
 
 char *report_uri(const struct workspace *workspace, const char *path, uint64_t session)
@@ -34,6 +40,17 @@ char *report_uri(const struct workspace *workspace, const char *path, uint64_t s
     if (document)
         return memory_text(document->uri);
     return uri_from_path(path, &uri) == 0 ? uri : memory_text("");
+}
+
+static char *uri_of(struct list *list, const struct workspace *workspace, const char *path,
+                    const struct report_options *options)
+{
+    if (!list->uri_path || strcmp(list->uri_path, path) != 0) {
+        free(list->uri);
+        list->uri = report_uri(workspace, path, options->session);
+        list->uri_path = path;
+    }
+    return memory_text(list->uri);
 }
 
 static struct item *add(struct list *list)
@@ -53,10 +70,17 @@ static void add_related(struct item *item, char *uri, struct lsp_range range, ch
     item->related[item->related_count++] = (struct lsp_related){uri, range, message};
 }
 
-static struct lsp_range script_range(const struct script *script, struct csharp_range range,
-                                     enum lsp_encoding encoding)
+/* Finding a place costs as much as its line is long. */
+static struct lsp_range script_range(struct list *list, const struct script *script,
+                                     struct csharp_range range, enum lsp_encoding encoding)
 {
-    return lsp_text_range(&script->text, range.start, range.end, encoding);
+    if (list->range_script != script || list->range_of.start != range.start ||
+        list->range_of.end != range.end) {
+        list->range = lsp_text_range(&script->text, range.start, range.end, encoding);
+        list->range_script = script;
+        list->range_of = range;
+    }
+    return list->range;
 }
 
 /* --- what a script shows ---------------------------------------------------------------------- */
@@ -66,7 +90,7 @@ static void add_problem(struct list *list, const struct script *script,
 {
     struct item *item = add(list);
 
-    item->range = script_range(script, problem->range, options->encoding);
+    item->range = script_range(list, script, problem->range, options->encoding);
     item->code = problem->code;
     item->message = problem->message;
     item->argument = problem->argument;
@@ -85,7 +109,7 @@ static void add_outcome(struct list *list, const struct unit *unit,
         const struct script_model *model = &row->models[from->model];
         struct item *item = add(list);
 
-        item->range = script_range(script, model->range, options->encoding);
+        item->range = script_range(list, script, model->range, options->encoding);
         item->code = from->code;
         item->message = from->message;
         item->layer = from->layer;
@@ -94,7 +118,7 @@ static void add_outcome(struct list *list, const struct unit *unit,
         item->argument = model->number;
         /* There is nothing to point to in a model that is not there. */
         if (from->code != TUKI0100)
-            add_related(item, report_uri(member->workspace, model->path, options->session),
+            add_related(item, uri_of(list, member->workspace, model->path, options),
                         from->view[options->encoding],
                         from->layer ? memory_printf("layer %s", from->layer)
                                     : memory_text("in the model"));
@@ -112,7 +136,7 @@ static void add_unit(struct list *list, const struct unit *unit,
     if (unit->outcome && unit->outcome->stale) {
         struct item *item = add(list);
 
-        item->range = script_range(script, row->models[0].range, options->encoding);
+        item->range = script_range(list, script, row->models[0].range, options->encoding);
         item->code = TUKI0151;
         item->message = NULL;
         item->layer = row->file; /* made into a message below */
@@ -122,7 +146,7 @@ static void add_unit(struct list *list, const struct unit *unit,
     if (unit->written_long) {
         struct item *item = add(list);
 
-        item->range = script_range(script, row->models[0].range, options->encoding);
+        item->range = script_range(list, script, row->models[0].range, options->encoding);
         item->code = TUKI0152;
         item->model = row->models[0].argument;
         item->argument = row->models[0].number;
@@ -143,9 +167,10 @@ static void add_script(struct list *list, const struct member *member,
 static bool same_item(const struct item *item, const struct outcome_diagnostic *diagnostic,
                       const struct report_options *options)
 {
-    return item->code == diagnostic->code && item->message &&
-           strcmp(item->message, diagnostic->message) == 0 &&
-           memcmp(&item->range, &diagnostic->view[options->encoding], sizeof item->range) == 0;
+    /* Of many, nearly all differ by where they are. */
+    return memcmp(&item->range, &diagnostic->view[options->encoding], sizeof item->range) == 0 &&
+           item->code == diagnostic->code && item->message &&
+           strcmp(item->message, diagnostic->message) == 0;
 }
 
 /* One diagnostic for the model, however many arguments name it. */
@@ -170,8 +195,8 @@ static void add_model_diagnostic(struct list *list, const struct unit *unit,
         item->op = diagnostic->op;
     }
     if (member->kind == MEMBER_SCRIPT)
-        add_related(item, report_uri(member->workspace, member->path, options->session),
-                    script_range(member->script, model->range, options->encoding),
+        add_related(item, uri_of(list, member->workspace, member->path, options),
+                    script_range(list, member->script, model->range, options->encoding),
                     memory_text("named here"));
 }
 
@@ -277,23 +302,39 @@ static struct json *item_json(const struct item *item, const struct report_optio
     return json;
 }
 
+/* As text at once, item by item: a tree of them all would take some tens of allocations each. */
 static struct json *list_json(struct list *list, const struct report_options *options)
 {
-    struct json *array = json_new_array();
+    struct buffer text = BUFFER_EMPTY;
+    struct json *array = NULL;
 
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, compare_items);
+    buffer_append_byte(&text, '[');
     for (size_t i = 0; i < list->count; i++) {
         struct item *item = &list->items[i];
+        struct json *json = item_json(item, options);
 
-        json_append(array, item_json(item, options));
+        if (i)
+            buffer_append_byte(&text, ',');
+        text.failed = json_print(&text, json) < 0 || text.failed;
+        json_free(json);
         for (size_t r = 0; r < item->related_count; r++) {
             free((char *)item->related[r].uri);
             free((char *)item->related[r].message);
         }
         free(item->related);
     }
+    buffer_append_byte(&text, ']');
     free(list->items);
+    free(list->uri);
+    if (text.failed) {
+        array = json_new_array();
+        json_append(array, NULL); /* incomplete: it cannot be printed */
+    } else {
+        array = json_new_raw(text.data, text.length);
+    }
+    buffer_release(&text);
     return array;
 }
 
@@ -301,7 +342,7 @@ struct json *report_file(const struct workspace *workspace, const char *path,
                          const struct report_options *options)
 {
     const struct member *member = workspace_find(workspace, path);
-    struct list list = {NULL, 0};
+    struct list list = {.items = NULL};
 
     if (member && member->kind == MEMBER_SCRIPT) {
         if (member->script)
@@ -315,7 +356,7 @@ struct json *report_file(const struct workspace *workspace, const char *path,
 struct json *report_unit(const struct unit *unit, const struct report_options *options)
 {
     const struct script *script = unit->member->script;
-    struct list list = {NULL, 0};
+    struct list list = {.items = NULL};
 
     for (int i = 0; i < script->problem_count; i++)
         if (script->problems[i].unit == unit->number ||

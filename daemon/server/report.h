@@ -14,7 +14,8 @@ struct report_options {
     uint64_t session; /* whose URIs of open documents are used; 0: none */
 };
 
-/* An array, in the order of positions. path is that of a script or a model. */
+/* An array that is text already (to be printed, not read), in the order of positions. path is that
+ * of a script or a model. */
 struct json *report_file(const struct workspace *workspace, const char *path,
                          const struct report_options *options);
 /* Of one unit, as its script shows them, the script's own problems with its class included. */
