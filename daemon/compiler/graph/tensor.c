@@ -502,10 +502,31 @@ double tensor_row_sum(struct context *c, struct tensor *t, int64_t outer, int64_
     return most;
 }
 
+/* Several at once: one would wait for the comparison before it. What is not a number is neither. */
+static void widen(const float *numbers, int64_t count, double *least, double *greatest)
+{
+    enum { LANES = 4 };
+    float lo[LANES] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    float hi[LANES] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+
+    for (int64_t i = 0; i < count; i += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
+            float x = numbers[i + lane < count ? i + lane : count - 1];
+
+            lo[lane] = x < lo[lane] ? x : lo[lane];
+            hi[lane] = x > hi[lane] ? x : hi[lane];
+        }
+    for (int lane = 0; lane < LANES; lane++) {
+        *least = fmin(*least, (double)lo[lane]);
+        *greatest = fmax(*greatest, (double)hi[lane]);
+    }
+}
+
 void tensor_range(struct context *c, struct tensor *t, double *least, double *greatest)
 {
     int style = c->style;
 
+    t = same_elements(t);
     if (!t->ranged) {
         t->least = INFINITY;
         t->greatest = -INFINITY;
@@ -514,14 +535,8 @@ void tensor_range(struct context *c, struct tensor *t, double *least, double *gr
 
             c->style = t->varies ? s : style;
             blocks_init(&b, c, t);
-            while (blocks_next(&b)) {
-                const float *numbers = tensor_floats(c, &b.part, b.scratch);
-
-                for (int64_t i = 0; i < b.part.count; i++) {
-                    t->least = fmin(t->least, (double)numbers[i]);
-                    t->greatest = fmax(t->greatest, (double)numbers[i]);
-                }
-            }
+            while (blocks_next(&b))
+                widen(tensor_floats(c, &b.part, b.scratch), b.part.count, &t->least, &t->greatest);
         }
         c->style = style;
         t->ranged = true;

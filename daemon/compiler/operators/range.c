@@ -4,8 +4,8 @@
 #include "daemon/compiler/operators/operator.h"
 #include <math.h>
 
-/* Elements of larger constants are not looked at: they are read when they are written, once. */
-enum { MOST_LOOKED_AT = 1 << 16 };
+/* Elements that are computed are not looked at where they are more: a file may claim any number. */
+enum { MOST_LOOKED_AT = 1 << 24 };
 /* What kernels count with: beyond it there are infinities. */
 static const double LARGEST_FLOAT = 3.4e38;
 /* One float32 rounding of a sum. */
@@ -189,7 +189,8 @@ struct range range_constant(struct context *c, const struct value *v)
     struct range r = range_make(-65504, 65504);
 
     r.usual = 1;
-    if (v->constant->count == 0 || v->constant->count > MOST_LOOKED_AT)
+    if (v->constant->count == 0 ||
+        (v->constant->count > MOST_LOOKED_AT && !tensor_has_parts(v->constant)))
         return r;
     tensor_range(c, v->constant, &r.lo, &r.hi);
     r.usual = fmin(range_size(&r), 65504);

@@ -70,8 +70,9 @@ struct range range_product(struct range a, double count);
 struct range range_weighted(struct context *c, struct range a, struct tensor *w, int64_t outer,
                             int64_t rows, int64_t inner, double terms, double outputs);
 
-/* Of a constant: its least and greatest element, as they are after rounding to 16 bits. Elements of
- * large constants are not looked at: anything 16 bits hold, 1 in the usual case. */
+/* Of a constant: its least and greatest element, as they are after rounding to 16 bits. What is
+ * neither in memory nor in the model's file and has more than 2^24 elements is not looked at:
+ * anything 16 bits hold, 1 in the usual case. */
 struct range range_constant(struct context *c, const struct value *v);
 
 /* Range of output number output of n. in[i] is the range of input i (anything where it is absent or
