@@ -302,12 +302,17 @@ static bool views_only(const struct node *n, const struct value *v)
     return functions_of(n)->role == ROLE_VIEW && n->output_count == 1;
 }
 
+/* Computing a value walks all ways from it to what it is computed from, one after another: where a
+ * value is read twice they double. What has more of them, or longer ones, is cut before it is
+ * walked. */
+enum { MOST_WAYS = 64, LONGEST_WAY = 200 };
+
 /* Whether all that is made of v is that it lies in a texture, or is an output, moved by views. */
 static bool is_only_stored(const struct value *v)
 {
     struct node *only;
 
-    for (;;) {
+    for (int length = 0; length < LONGEST_WAY; length++) {
         int readers = live_readers(v, &only);
 
         if (v->output_count || readers != 1)
@@ -318,12 +323,8 @@ static bool is_only_stored(const struct value *v)
             return false;
         v = only->outputs[0];
     }
+    return false;
 }
-
-/* Computing a value walks all ways from it to what it is computed from, one after another: where a
- * value is read twice they double. What has more of them, or longer ones, is cut before it is
- * walked. */
-enum { MOST_WAYS = 64, LONGEST_WAY = 200 };
 
 static void store_what_grows(struct plan *p)
 {
@@ -363,9 +364,9 @@ static void store_what_grows(struct plan *p)
 static bool reads_too_many(struct plan *p, struct value *v)
 {
     const struct value *seen[MOST_READ_BUFFERS + 1];
+    int count = count_buffers(p, v, seen, 0);
 
-    return count_buffers(p, v, seen, 0) >
-           (is_only_stored(v) ? MOST_READ_BUFFERS : MOST_READ_BUFFERS - 2);
+    return count > MOST_READ_BUFFERS || (count > MOST_READ_BUFFERS - 2 && !is_only_stored(v));
 }
 
 static void store_where_cheaper(struct plan *p, struct kernel *k)
