@@ -13,7 +13,6 @@
  *         multiplies the state before the product there are two products, one after the other.
  */
 #include "daemon/compiler/gpu/make.h"
-
 #include "daemon/compiler/operators/recurrent.h"
 #include "daemon/compiler/passes/pass.h"
 #include <math.h>
@@ -26,13 +25,12 @@ struct unrolled {
     struct recurrent r;
     int64_t directions;
     int64_t units; /* that have columns: hidden, and what fills cells, of no weight to anybody */
-    int64_t
-        block; /* the columns of a gate stand together for so many units, then the next gate's */
+    int64_t block; /* so many units of a gate stand together, then those of the next */
     struct value *input; /* [steps, directions, batch, gates * units]: products and biases of it */
     struct value *recurrent;   /* [directions, units, gates * units] */
     struct value *state_bias;  /* GRU, [directions, 1, units] of the candidate's state; else NULL */
     struct value *peephole[3]; /* [directions, 1, units] */
-    struct value *forward;     /* whether a direction is the first, [directions, 1, 1] */
+    struct value *forward;     /* first_direction() */
     const int64_t *lengths;    /* of each sequence, or NULL */
 };
 
@@ -327,6 +325,7 @@ static struct value *matrix(struct unrolled *u, struct value *v, int64_t more)
     return make_transposed(u->n, w == v ? v : make_stored(u->n, w), 3, swap);
 }
 
+/* Whether a direction is the first, [directions, 1, 1]. */
 static struct value *first_direction(struct unrolled *u)
 {
     struct shape s = shape_of(3, (const int64_t[]){u->directions, 1, 1});
