@@ -24,7 +24,7 @@ PATIENCE = 600  # seconds: hours are meant, not a slow machine
 
 # Little of what these name is needed, or what is needed is little: they compile.
 FITS = """attention center_crop_pad constant_of_shape depth_to_space doubled doubled_ranges doubled_sums expand expand_more
-eye_like loop_doubling pad pad_reflected reverse scatter_by_large sequence softmax_mask split tile transposed trilu
+eye_like loop_doubling lrn_wide pad pad_reflected reverse scatter_by_large sequence softmax_mask split tile transposed trilu
 where""".split()
 
 

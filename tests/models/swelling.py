@@ -309,6 +309,10 @@ reader("resize_by_large", lambda m: (m.node("Resize", [m.x, None, m.expand([MANY
 reader("loop_by_large", lambda m: (m.node("Tile", [m.x, m.expand([MANY], 1, ox.INT64)]), [1, 4, 8, 8]))
 reader("compress_by_large", lambda m: (m.node("Compress", [m.flat(m.x), m.expand([MANY], True, ox.BOOL)]), [256]))
 reader("prelu_large", lambda m: (m.node("PRelu", [m.x, m.expand([1 << 20, 4, 8, 8])]), [1, 4, 8, 8]))
+reader("lrn_wide", lambda m: (m.node("LRN", [m.x], size=2000000001), [1, 4, 8, 8]))
+reader("stft_computed", lambda m: (m.node("STFT", [m.node("Tile", [m.flat(m.x, (1, 256, 1)), m.ints([1, 1 << 14, 1])]),
+                                                   m.tensor(None, [], [1], ox.INT64), None, m.tensor(None, [], [1 << 16], ox.INT64)]),
+                                   [1, 4128769, 32769, 2]))
 reader("output_large", lambda m: (m.node("Add", [m.x, m.expand([1, 4, 1 << 13, 1 << 12])]) if False else m.expand([1, 4, 1 << 13, 1 << 12]), [1, 4, 1 << 13, 1 << 12]))
 reader("softmax_mask", lambda m: (m.node("ReduceMax", [m.node("Softmax", [m.node("Add", [m.node("Tile", [m.x, m.ints([1, 1, 512, 512])]),
                                                                                         m.node("Trilu", [m.expand([1, 1, 4096, 4096], -1e4)], upper=1)])])], axes=[2, 3]),

@@ -5,6 +5,7 @@
  */
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/work.h"
 #include <math.h>
 #include <string.h>
 
@@ -218,13 +219,17 @@ static bool windowed(struct node *n, int64_t step, int64_t frame, struct value *
     struct context *c = n->graph->context;
     struct value *x = n->inputs[0], *window = node_input(n, 2), *y = n->outputs[0];
     int64_t frames = y->shape.dim[1], parts = x->shape.axes == 3 ? x->shape.dim[2] : 1;
-    int64_t *places = NEW_ARRAY(&c->arena, frames * frame, int64_t);
+    int64_t *places, all;
     struct shape s = shape_of(3, (const int64_t[]){x->shape.dim[0], x->shape.dim[1], parts});
     struct shape each = shape_of(4, (const int64_t[]){s.dim[0], frames, frame, parts});
 
-    for (int64_t i = 0; i < frames * frame; i++)
+    if (__builtin_mul_overflow(frames, frame, &all))
+        return false;
+    work_table(n, all);
+    places = NEW_ARRAY(&c->arena, all, int64_t);
+    for (int64_t i = 0; i < all; i++)
         places[i] = i / frame * step + i % frame;
-    x = make_gathered(n, make_reshaped(n, x, &s), 1, frames * frame, places);
+    x = make_gathered(n, make_reshaped(n, x, &s), 1, all, places);
     x = make_reshaped(n, x, &each);
     if (window) {
         window = make_padded(n, window, 0, 0, frame - shape_count(&window->shape), 0);

@@ -156,7 +156,9 @@ void lower_lrn(struct kernel *k, const struct node *n)
     struct value *x = n->inputs[0];
     struct index_pool *p = k->pool;
     int64_t size = node_int(n, "size", 1), before = (size - 1) / 2, after = size - 1 - before;
-    int64_t channels = x->shape.dim[1], first = -((before + 3) / 4), last = (3 + after) / 4;
+    int64_t channels = x->shape.dim[1], most = (channels + 3) / 4; /* whatever the size claims */
+    int64_t first = before < channels ? -((before + 3) / 4) : -most;
+    int64_t last = after < channels ? (3 + after) / 4 : most;
     int lanes = channels == 1 ? k->out.count : channels < 4 ? (int)channels : 4;
     const char *sums[4], *own[4], *texts[4];
     const struct index *at[MAX_AXES];
