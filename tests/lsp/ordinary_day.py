@@ -371,7 +371,7 @@ def a_model_becomes_a_link_a_folder_and_a_file_again(day):
     day.rest()
     day.write("kinds/a.onnx/inner.onnx", MODELS["bad"])
     day.rest()
-    shutil.rmtree(day.path("kinds/a.onnx"))
+    play.remove_folder(day.path("kinds/a.onnx"))
     day.write("kinds/a.onnx", MODELS["good"])
     day.rest()
 
@@ -552,7 +552,7 @@ def a_branch_is_switched_with_200_models(day):
     day.rest()
     git("stash", "pop")
     day.rest()
-    shutil.rmtree(day.path("branch"))
+    play.remove_folder(day.path("branch"))
     day.rest()
 
 
@@ -612,7 +612,7 @@ def it_is_stopped_for_five_seconds(day):
     for i in range(20):
         day.pair("stopped/more%d/b" % i, "good")
     os.rename(day.path("stopped/more0"), day.path("stopped/moved"))
-    shutil.rmtree(day.path("stopped/more1"))
+    play.remove_folder(day.path("stopped/more1"))
     time.sleep(5)
     os.kill(day.pid, signal.SIGCONT)
     day.rest()
@@ -651,7 +651,7 @@ def all_is_removed_and_recreated(day):
     """The workspace's own folder."""
     day.pair("a", "asset")
     day.rest()
-    shutil.rmtree(day.folder)
+    play.remove_folder(day.folder)
     os.makedirs(day.folder)
     day.pair("a", "bad")
     day.rest()
@@ -667,7 +667,7 @@ def all_is_removed_and_recreated(day):
     os.makedirs(day.folder)
     day.pair("b", "bad")
     day.rest()
-    shutil.rmtree(day.folder)
+    play.remove_folder(day.folder)
     os.rename(day.folder + ".away", day.folder)
     day.rest()
 
@@ -854,7 +854,7 @@ def limits_of_inotify_are_reached(day):
                 mine.write("deep%d/deeper/a.onnx" % i, MODELS[("bad", "other")[i % 2]])
             mine.pair("deep9/new/b", "bad")
             os.rename(mine.path("deep8"), mine.path("deep88"))
-            shutil.rmtree(mine.path("deep7"))
+            play.remove_folder(mine.path("deep7"))
             mine.rest()
             if len([w for w in mine.client.warnings if "fs.inotify." + "max_user_" in w]) != 1:
                 raise play.Mismatch("one warning is to name the setting: %s" % mine.client.warnings)

@@ -75,6 +75,20 @@ def models():
     return bytes_by_name
 
 
+def remove_folder(path, wait=30.0):
+    """rm -r, and again where something was written into the folder, or renamed in it, meanwhile."""
+    end = time.monotonic() + wait
+    while True:
+        try:
+            shutil.rmtree(path)
+            return
+        except OSError:
+            if not os.path.lexists(path):
+                return
+            if time.monotonic() > end:
+                raise
+
+
 class Mismatch(Exception):
     pass
 
@@ -252,7 +266,7 @@ class Player:
             os.replace(self.path(args[0]), self.path(args[1]))
         elif word == "delete":
             path = self.path(args[0])
-            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+            remove_folder(path) if os.path.isdir(path) else os.remove(path)
         elif word == "mkdir":
             os.makedirs(self.path(args[0]))
         elif word == "file":

@@ -173,7 +173,7 @@ def branch(client, model):
         client.until("diagnostics go", lambda s: not any(d for _, d in client.published.values()))
     shutil.copytree(other, inside)
     client.until("models are copied", lambda s: s["models"]["ok"] + s["models"]["refused"] == count)
-    shutil.rmtree(inside)
+    play.remove_folder(inside)
     client.until("models are deleted", lambda s: s["models"]["ok"] + s["models"]["refused"] == 0 and s["scripts"] == 0)
     client.until("diagnostics are taken back", lambda s: not any(d for _, d in client.published.values()))
     client.until("folders are forgotten", lambda s: s["watched"]["folders"] == 1)
