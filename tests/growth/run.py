@@ -7,15 +7,13 @@ model, four times as much where it is to its square. Nor may one layer more cost
 is proportional can still be too much.
 """
 
-import concurrent.futures
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "models"))
+import families
 import growing
 
 FIRST = 250
@@ -35,7 +33,7 @@ def measure(program, name, n, folder):
 
 
 def judge(program, name, folder):
-    """(name, what was measured, complaints)"""
+    """(what was measured, complaints)"""
     sizes = [FIRST, 2 * FIRST, 4 * FIRST]
     found = [measure(program, name, n, folder) for n in sizes]
     complaints = []
@@ -48,26 +46,18 @@ def judge(program, name, folder):
             complaints.append("%s grow faster than the model: %d, %d, %d" % (what, few, more, many))
         if many - few > 3 * FIRST * most:
             complaints.append("%d %s a layer" % ((many - few) / (3 * FIRST), what))
-    return name, found, complaints
+    return found, complaints
 
 
 def main(arguments):
     program = os.path.abspath(os.path.join(arguments[0], "count", "tests", "growth", "work"))
-    names, failed = arguments[1:] or list(growing.FAMILIES), 0
-    folder = tempfile.mkdtemp(prefix="onnxgpu-growth-")
-    try:
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            for name, found, complaints in pool.map(lambda name: judge(program, name, folder), names):
-                failed += bool(complaints)
-                if complaints or arguments[1:]:
-                    print("%s: %s" % (name, found))
-                for c in complaints:
-                    print("    " + c)
-                sys.stdout.flush()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print("%d passed, %d failed" % (len(names) - failed, failed))
-    return 1 if failed else 0
+
+    def judged(name, folder):
+        found, complaints = judge(program, name, folder)
+        shown = ["%s: %s" % (name, found)] if complaints or arguments[1:] else []
+        return shown + ["    " + c for c in complaints], bool(complaints)
+
+    return families.judge_all(arguments[1:] or list(growing.FAMILIES), judged)
 
 
 if __name__ == "__main__":

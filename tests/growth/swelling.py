@@ -6,17 +6,15 @@ Each family of tests/models/swelling.py is a model of a few hundred bytes whose 
 error that has a code: never for want of memory, by a broken invariant, a signal or not at all.
 """
 
-import concurrent.futures
 import os
 import re
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "models"))
+import families
 import swelling
 
 MEMORY = 1500000 << 10
@@ -57,21 +55,14 @@ def judge(program, name, folder, limit):
 
 def main(arguments):
     program = os.path.join(os.path.abspath(arguments[0]), "onnxgpu")
-    names, failed = arguments[1:] or list(swelling.FAMILIES), 0
     # What watches every byte of memory has more of it than the limit before it begins.
     limit = run(program, ["--version"], True)[0] == 0
-    folder = tempfile.mkdtemp(prefix="onnxgpu-swelling-")
-    try:
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for name, wrong in zip(names, pool.map(lambda n: judge(program, n, folder, limit), names)):
-                failed += wrong is not None
-                if wrong:
-                    print("%s: %s" % (name, wrong))
-                    sys.stdout.flush()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    print("%d passed, %d failed" % (len(names) - failed, failed))
-    return 1 if failed else 0
+
+    def judged(name, folder):
+        wrong = judge(program, name, folder, limit)
+        return ["%s: %s" % (name, wrong)] if wrong else [], wrong is not None
+
+    return families.judge_all(arguments[1:] or list(swelling.FAMILIES), judged)
 
 
 if __name__ == "__main__":
