@@ -93,22 +93,6 @@ static enum engine_status compile(struct engine *e, const char *path)
     }
 }
 
-struct payload {
-    unsigned char *bytes;
-    size_t used, size;
-};
-
-static bool collect(void *state, const void *bytes, size_t size)
-{
-    struct payload *p = state;
-
-    if (size > p->size - p->used)
-        return false;
-    memcpy(p->bytes + p->used, bytes, size);
-    p->used += size;
-    return true;
-}
-
 /* Weight textures, as the user would assign them before Load. */
 static enum engine_status give_textures(struct engine *e)
 {
@@ -118,21 +102,18 @@ static enum engine_status give_textures(struct engine *e)
     const struct compile_asset *assets = compile_assets(e->job, &count);
 
     for (int i = 0; i < count; i++) {
-        struct payload p = {
-            .bytes = NEW_ARRAY(arena, assets[i].payload, unsigned char),
-            .size = (size_t)assets[i].payload,
-        };
+        unsigned char *payload = NEW_ARRAY(arena, assets[i].payload, unsigned char);
         int texture = program_find_texture(e->program, assets[i].field);
 
         if (texture < 0)
             return fail(
                 e, arena_printf(arena, "the generated class has no texture %s", assets[i].field));
-        if (!compile_asset_payload(e->job, i, collect, &p) || p.used != p.size)
-            return fail(e, arena_printf(arena, "the payload of %s: %zu of %zu bytes. %s",
-                                        assets[i].name, p.used, p.size, compile_why(e->job)));
-        if (!simulation_texture(e->simulation, texture, p.bytes, p.size))
+        if (!compile_asset_payload(e->job, i, payload))
+            return fail(e, arena_printf(arena, "the payload of %s: %s", assets[i].name,
+                                        compile_why(e->job)));
+        if (!simulation_texture(e->simulation, texture, payload, (size_t)assets[i].payload))
             return fail(e, arena_printf(arena, "%zu bytes are no payload for the buffer of %s",
-                                        p.size, assets[i].field));
+                                        (size_t)assets[i].payload, assets[i].field));
     }
     if ((count || e->options.style) && !simulation_use(e->simulation, e->options.style, &error))
         return fail(e, arena_printf(arena, "Load: %s", error.reason));

@@ -516,15 +516,32 @@ bool compile_asset_write(struct compile *job, int i, compile_sink *sink, void *s
     return good;
 }
 
-bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void *state)
+struct payload {
+    unsigned char *bytes;
+    size_t used, size;
+};
+
+static bool collect(void *state, const void *bytes, size_t size)
 {
+    struct payload *p = state;
+
+    if (size > p->size - p->used)
+        return false;
+    memcpy(p->bytes + p->used, bytes, size);
+    p->used += size;
+    return true;
+}
+
+bool compile_asset_payload(struct compile *job, int i, void *bytes)
+{
+    struct payload p = {.bytes = bytes, .size = (size_t)job->assets[i].payload};
     bool good;
 
     if (setjmp(job->c.escape))
         return false;
-    good = asset_payload(&job->c, asset_weights(job, i), sink, state);
+    good = asset_payload(&job->c, asset_weights(job, i), collect, &p);
     job->c.style = job->c.styles > 1 ? STYLE_ANY : 0;
-    return good;
+    return good && p.used == p.size;
 }
 
 /* ---- explain ---- */

@@ -109,8 +109,9 @@ const struct compile_edge *compile_outputs(const struct compile *job, int *count
 /* Writes asset number i through sink in pieces; sink returns false to stop. false: stopped, or failed (compile_why()). */
 typedef bool compile_sink(void *state, const void *bytes, size_t size);
 bool compile_asset_write(struct compile *job, int i, compile_sink *sink, void *state);
-/* Only the texture's payload (row y = 0 first), as the target's memory holds it: for simulation. */
-bool compile_asset_payload(struct compile *job, int i, compile_sink *sink, void *state);
+/* Only the texture's payload (row y = 0 first), as the target's memory holds it: for simulation. bytes has room for the
+ * asset's `payload`. false: failed (compile_why()). */
+bool compile_asset_payload(struct compile *job, int i, void *bytes);
 
 /* One entry a kernel, for `explain`. */
 struct compile_layer {

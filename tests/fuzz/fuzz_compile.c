@@ -28,22 +28,6 @@ static bool is_small(const struct program *p)
     return work < 1 << 14 && p->buffer_count <= 64;
 }
 
-struct payload {
-    unsigned char *bytes;
-    size_t used, size;
-};
-
-static bool collect(void *state, const void *bytes, size_t size)
-{
-    struct payload *p = state;
-
-    if (size > p->size - p->used)
-        return false;
-    memcpy(p->bytes + p->used, bytes, size);
-    p->used += size;
-    return true;
-}
-
 static void give_textures(struct context *c, struct compile *job, struct program *p,
                           struct simulation *s)
 {
@@ -52,13 +36,11 @@ static void give_textures(struct context *c, struct compile *job, struct program
     const struct compile_asset *assets = compile_assets(job, &count);
 
     for (int i = 0; i < count; i++) {
-        struct payload payload = {.bytes = NEW_ARRAY(&c->arena, assets[i].payload, unsigned char),
-                                  .size = (size_t)assets[i].payload};
+        unsigned char *payload = NEW_ARRAY(&c->arena, assets[i].payload, unsigned char);
         int texture = program_find_texture(p, assets[i].field);
 
-        if (texture < 0 || !compile_asset_payload(job, i, collect, &payload) ||
-            payload.used != payload.size ||
-            !simulation_texture(s, texture, payload.bytes, payload.size))
+        if (texture < 0 || !compile_asset_payload(job, i, payload) ||
+            !simulation_texture(s, texture, payload, (size_t)assets[i].payload))
             abort();
     }
     if (count && !simulation_use(s, 0, &error))
