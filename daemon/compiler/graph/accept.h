@@ -34,6 +34,8 @@ bool graph_quantised(const struct graph *g);
 /* Whether input v is token ids: integers that only Gather reads, as indices, through Cast to
  * integers and Reshape. */
 bool value_is_tokens(const struct value *v);
+/* Whether v is made of such an input on its way to Gather. */
+bool value_carries_tokens(const struct value *v);
 /* Whether v is read only as a weight (second operand of MatMul or Gemm), through views. */
 bool value_is_weight(const struct value *v);
 

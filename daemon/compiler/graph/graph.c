@@ -264,6 +264,19 @@ static void keep_end(const struct node *n, struct node *outer, size_t bytes)
     work_end((struct node *)n, outer);
 }
 
+bool node_called(const struct node *n, const char *op_type)
+{
+    return !*n->domain && !strcmp(n->op_type, op_type);
+}
+
+bool node_called_one_of(const struct node *n, const char *const *op_types)
+{
+    for (; *op_types; op_types++)
+        if (node_called(n, *op_types))
+            return true;
+    return false;
+}
+
 const int64_t *node_constant_ints(const struct node *n, int i, int *count)
 {
     struct context *c = n->graph->context;

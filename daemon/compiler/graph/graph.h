@@ -170,6 +170,11 @@ static inline struct value *node_input(const struct node *n, int i)
 /* The only reader of v, where nothing else reads it and it is no graph output; else NULL. */
 struct node *value_only_reader(const struct value *v);
 
+/* Whether n is called that in the standard domain, or one of these (NULL ends them); there need not
+ * be such an operator at the model's opset: node_is() asks for that. */
+bool node_called(const struct node *n, const char *op_type);
+bool node_called_one_of(const struct node *n, const char *const *op_types);
+
 struct attribute *node_find(const struct node *n, const char *name);
 int64_t node_int(const struct node *n, const char *name, int64_t otherwise);
 float node_float(const struct node *n, const char *name, float otherwise);

@@ -71,21 +71,13 @@ static bool is_leaf(const struct value *v)
 
 /* ---- constants ---- */
 
-static bool is_one_of(const struct node *n, const char *const *names)
-{
-    for (; *names; names++)
-        if (!strcmp(n->op_type, *names))
-            return true;
-    return false;
-}
-
 /* Slots of these are x, scale, zero point, w, scale, zero point, y's scale, zero point, bias. */
 static const char *const q_linear[] = {"QLinearConv", "QLinearMatMul", NULL};
 
 /* What slot of n holds is a scale or zero point of a value between layers. */
 static bool is_activation_scale(const struct node *n, int slot)
 {
-    if (is_one_of(n, q_linear))
+    if (node_called_one_of(n, q_linear))
         return slot == 1 || slot == 2 || slot == 6 || slot == 7;
     if (!strcmp(n->op_type, "QuantizeLinear"))
         return slot > 0;
@@ -101,9 +93,9 @@ static bool is_integer_weight(const struct node *n, int slot)
         return n->inputs[0]->constant != NULL;
     if (!strcmp(n->op_type, "MatMulNBits"))
         return slot == 1 || slot == 3;
-    if (is_one_of(n, q_linear))
+    if (node_called_one_of(n, q_linear))
         return slot == 3 || slot == 5 || slot == 8;
-    return is_one_of(n, integer) && slot == 1;
+    return node_called_one_of(n, integer) && slot == 1;
 }
 
 static bool may_differ(const struct node *n, int slot, const struct value *v)

@@ -228,14 +228,6 @@ struct origin {
     struct value *input; /* a model input that the condition is, maybe cast */
 };
 
-static bool is_one_of(const char *op_type, const char *const *names)
-{
-    for (; *names; names++)
-        if (!strcmp(op_type, *names))
-            return true;
-    return false;
-}
-
 /* The comparison that decides, or the model input that does, through operators that keep truth
  * values. */
 static void find_decider(struct value *v, struct origin *o)
@@ -255,11 +247,11 @@ static void find_decider(struct value *v, struct origin *o)
             o->input = v->input >= 0 ? v : NULL;
             return;
         }
-        if (is_one_of(n->op_type, comparisons)) {
+        if (node_called_one_of(n, comparisons)) {
             o->comparison = n;
             return;
         }
-        if (!is_one_of(n->op_type, carriers))
+        if (!node_called_one_of(n, carriers))
             return;
         /* Of two truth values the one that is not known. */
         v = node_input(n, 0);

@@ -61,11 +61,6 @@ static void turns_end(const struct turns *turns)
     turns->context->style = turns->style;
 }
 
-static bool is(const struct node *n, const char *op)
-{
-    return !*n->domain && !strcmp(n->op_type, op);
-}
-
 static bool find_target(const struct value *x, struct target *t)
 {
     struct node *n = x->producer;
@@ -78,20 +73,20 @@ static bool find_target(const struct value *x, struct target *t)
     w = &t->weights->shape;
     if (!t->weights->constant || t->weights->type != TYPE_FLOAT32 || x->type != TYPE_FLOAT32)
         return false;
-    if (is(n, "Conv")) {
+    if (node_is(n, "Conv")) {
         t->bias = node_input(n, 2);
         t->channel_axis = 1;
-    } else if (is(n, "ConvTranspose")) {
+    } else if (node_is(n, "ConvTranspose")) {
         t->bias = node_input(n, 2);
         t->weight_axis = t->channel_axis = 1;
         t->group = node_int(n, "group", 1);
         if (t->group < 1 || w->axes < 3 || w->dim[0] % t->group)
             return false;
-    } else if (is(n, "Gemm")) {
+    } else if (node_is(n, "Gemm")) {
         t->bias = node_input(n, 2);
         t->weight_axis = node_int(n, "transB", 0) ? 0 : 1;
         t->channel_axis = 1;
-    } else if (is(n, "MatMul") && w->axes == 2 && x->shape.axes >= 1) {
+    } else if (node_is(n, "MatMul") && w->axes == 2 && x->shape.axes >= 1) {
         t->weight_axis = 1;
         t->channel_axis = x->shape.axes - 1;
         t->takes_bias = false;
@@ -171,7 +166,8 @@ static bool read_arithmetic(struct node *n, const struct value *x, const struct 
                             struct affine *a, struct arena *scratch)
 {
     struct context *c = n->graph->context;
-    bool mul = is(n, "Mul"), div = is(n, "Div"), add = is(n, "Add"), sub = is(n, "Sub");
+    bool mul = node_is(n, "Mul"), div = node_is(n, "Div"), add = node_is(n, "Add"),
+         sub = node_is(n, "Sub");
     int slot = node_input(n, 0) == x ? 1 : 0;
     const struct value *v = node_input(n, slot);
 
@@ -312,7 +308,7 @@ static bool base_bias(const struct target *t, double *bias, struct arena *scratc
 {
     struct context *c = t->node->graph->context;
     const struct node *made = made_by(t->bias, "Narrow");
-    double beta = is(t->node, "Gemm") ? (double)node_float(t->node, "beta", 1) : 1;
+    double beta = node_is(t->node, "Gemm") ? (double)node_float(t->node, "beta", 1) : 1;
     const double *numbers;
     const struct value *v = made ? made->inputs[0] : t->bias;
 
@@ -387,7 +383,7 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, const s
     if (t->takes_bias && (t->bias || all->shifts)) {
         inputs[0] = doubles(t, turns, biases);
         node_set_input(t->node, 2, recipe(t, "Narrow", bias_name, inputs, 1));
-        if (is(t->node, "Gemm"))
+        if (node_is(t->node, "Gemm"))
             node_unset(t->node, "beta");
     }
     if (!t->takes_bias && all->shifts)
@@ -401,7 +397,7 @@ static bool fold_into(struct target *t, struct node *n, struct value *x, const s
 static bool read_affine(struct node *n, const struct value *x, const struct target *t,
                         const struct turns *turns, struct affine *all, struct arena *scratch)
 {
-    bool batchnorm = is(n, "BatchNormalization"), good = true;
+    bool batchnorm = node_is(n, "BatchNormalization"), good = true;
 
     for (int turn = 0; good && turn < turns->count; turn++) {
         struct affine a = affine_of(all, t, turn);
@@ -421,7 +417,7 @@ static bool fold_node(struct node *n)
     struct context *c = n->graph->context;
     struct arena *scratch;
     struct target t;
-    bool batchnorm = is(n, "BatchNormalization"), folded = false;
+    bool batchnorm = node_is(n, "BatchNormalization"), folded = false;
 
     if (n->removed || !n->output_count || !n->outputs[0] || n->outputs[0]->poisoned)
         return false;
