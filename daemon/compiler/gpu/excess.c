@@ -103,7 +103,9 @@ static double chain_size(struct chain *c, double size)
         bool summed = false;
 
         for (int k = 0; k < n->input_count; k++) {
-            in[k] = operand(c, n->inputs[k], size);
+            in[k] = range_is_measured(n, k) && n->inputs[k] && n->inputs[k]->constant
+                        ? range_unbounded()
+                        : operand(c, n->inputs[k], size);
             summed = summed || (n->inputs[k] && type_is_float(n->inputs[k]->type) && in[k].summed);
         }
         node_range(n, v->producer_output, in, &c->ranges[i]);

@@ -14,15 +14,6 @@ enum {
     LEAST_PLACES = 6,
 };
 
-/* Weights of sums are measured by their norms, while they pass. */
-static bool is_measured(const struct node *n, int slot)
-{
-    const char *op = n->op->name;
-
-    return !strcmp(op, "MatMul") ||
-           (slot == 1 && (!strcmp(op, "Conv") || !strcmp(op, "ConvTranspose")));
-}
-
 static struct extent extent_of(const struct node *n, int slot)
 {
     const struct value *v = n->inputs[slot];
@@ -30,7 +21,7 @@ static struct extent extent_of(const struct node *n, int slot)
 
     if (!v || !type_is_float(v->type))
         return e;
-    if (v->constant && !is_measured(n, slot))
+    if (v->constant && !range_is_measured(n, slot))
         e.sure = e.reach = range_constant(n->graph->context, v);
     else if (!v->constant && v->plan && spot_of(v)->extent)
         e = *spot_of(v)->extent;

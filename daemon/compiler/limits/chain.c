@@ -60,14 +60,16 @@ static bool is_weighted(const struct node *n)
 static struct range apply(const struct chains *c, const struct node *n, int output, int slot,
                           struct range r)
 {
-    struct arena *scratch = arena_child(&c->graph->context->arena);
-    struct range *in = NEW_ARRAY(scratch, n->input_count + 1, struct range);
-    struct range out = range_unbounded();
+    struct arena *scratch;
+    struct range *in, out = range_unbounded();
 
+    if (is_weighted(n))
+        return out;
+    scratch = arena_child(&c->graph->context->arena);
+    in = NEW_ARRAY(scratch, n->input_count + 1, struct range);
     for (int i = 0; i < n->input_count; i++)
         in[i] = i == slot ? r : chain_range(c, n->inputs[i]);
-    if (!is_weighted(n))
-        node_range(n, output, in, &out);
+    node_range(n, output, in, &out);
     arena_free(scratch);
     return out;
 }

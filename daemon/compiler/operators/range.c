@@ -3,6 +3,7 @@
 #include "daemon/compiler/graph/half.h"
 #include "daemon/compiler/operators/operator.h"
 #include <math.h>
+#include <string.h>
 
 /* Elements that are computed are not looked at where they are more: a file may claim any number. */
 enum { MOST_LOOKED_AT = 1 << 24 };
@@ -182,6 +183,14 @@ struct range range_weighted(struct context *c, struct range a, struct tensor *w,
     r.usual = outputs > 0 ? a.usual * sqrt(tensor_square_sum(c, w) / outputs) : 0;
     r.sums = r.summed = true;
     return r;
+}
+
+bool range_is_measured(const struct node *n, int slot)
+{
+    const char *op = n->op->name;
+
+    return !strcmp(op, "MatMul") ||
+           (slot == 1 && (!strcmp(op, "Conv") || !strcmp(op, "ConvTranspose")));
 }
 
 struct range range_constant(struct context *c, const struct value *v)

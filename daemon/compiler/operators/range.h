@@ -70,6 +70,10 @@ struct range range_product(struct range a, double count);
 struct range range_weighted(struct context *c, struct range a, struct tensor *w, int64_t outer,
                             int64_t rows, int64_t inner, double terms, double outputs);
 
+/* Whether a constant in that slot is weights of a sum: range_weighted() measures them, and their
+ * elements are not looked at one by one. */
+bool range_is_measured(const struct node *n, int slot);
+
 /* Of a constant: its least and greatest element, as they are after rounding to 16 bits. What is
  * neither in memory nor in the model's file and has more than 2^24 elements is not looked at:
  * anything 16 bits hold, 1 in the usual case. */
