@@ -3,6 +3,7 @@
 #include "daemon/compiler/gpu/kernel.h"
 #include "daemon/compiler/gpu/range.h"
 #include "daemon/compiler/graph/floats.h"
+#include "daemon/compiler/limits/limits.h"
 #include "daemon/compiler/passes/pass.h"
 #include "tests/unit/compiler/graphs.h"
 #include <math.h>
@@ -328,6 +329,35 @@ static void test_warnings(void **unused)
     END_JOB(j);
 }
 
+/* Weights of sums are read when they are written, and measured meanwhile: large ones take most of
+ * the time of a compile, and a look at each would double it. */
+static void test_weights_are_not_looked_at(void **unused)
+{
+    struct value *weights[3], *x;
+    float *numbers;
+    WITH_JOB(j);
+
+    (void)unused;
+    numbers = NEW_ARRAY(&j->context.arena, 64, float);
+    for (int i = 0; i < 64; i++)
+        numbers[i] = 0.01f * (float)i;
+    x = image(j);
+    weights[0] = floats(j->graph, "conv", SHAPE(4, 4, 1, 1), numbers);
+    weights[1] = floats(j->graph, "transposed", SHAPE(4, 4, 2, 2), numbers);
+    weights[2] = floats(j->graph, "product", SHAPE(5, 7), numbers);
+    x = NODE(j->graph, "Relu", "r", NODE(j->graph, "Conv", "c", x, weights[0]));
+    x = NODE(j->graph, "Relu", "s", NODE(j->graph, "ConvTranspose", "t", x, weights[1]));
+    output(j->graph, NODE(j->graph, "MatMul", "m", x, weights[2]));
+    infer_graph(j->graph);
+    passes_run(j->graph, NULL);
+    report_limits(j->graph);
+    decompose_graph(j->graph);
+    assert_non_null(plan_graph(j->graph, NULL));
+    for (int i = 0; i < 3; i++)
+        assert_false(weights[i]->constant->ranged);
+    END_JOB(j);
+}
+
 /* ---- the table ---- */
 
 static void test_rows(void **unused)
@@ -348,7 +378,8 @@ int main(void)
         cmocka_unit_test(test_row_sums),     cmocka_unit_test(test_row_sums_of_figures),
         cmocka_unit_test(test_tensor_range), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_held_smaller), cmocka_unit_test(test_sums_of_sums),
-        cmocka_unit_test(test_warnings),     cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_warnings),     cmocka_unit_test(test_weights_are_not_looked_at),
+        cmocka_unit_test(test_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
