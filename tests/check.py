@@ -80,6 +80,7 @@ def run(command):
     began = time.time()
     place = tempfile.mkdtemp(prefix="onnxgpu-check-")
     environment = dict(os.environ, XDG_CACHE_HOME=place, XDG_RUNTIME_DIR=place)
+    environment.setdefault("TSAN_OPTIONS", "suppressions=" + os.path.join(ROOT, "tests", "tsan.suppressions"))
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT,
                               stdin=subprocess.DEVNULL, env=environment)
