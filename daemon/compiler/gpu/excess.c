@@ -78,11 +78,13 @@ static struct range scaled(const struct chain *c, const struct range *reach, dou
     return c->unknown && range_is_known(reach) ? *reach : range_limit(*reach, -size, size);
 }
 
-static struct range operand(const struct chain *c, const struct value *v, double size)
+/* What n reads in that slot. */
+static struct range operand(const struct chain *c, const struct node *n, int slot, double size)
 {
+    const struct value *v = n->inputs[slot];
     struct range r = range_unbounded();
 
-    if (!v || !type_is_float(v->type))
+    if (!v || !type_is_float(v->type) || (v->constant && range_is_measured(n, slot)))
         return r;
     if (v->constant)
         r = range_constant(c->plan->context, v);
@@ -103,9 +105,7 @@ static double chain_size(struct chain *c, double size)
         bool summed = false;
 
         for (int k = 0; k < n->input_count; k++) {
-            in[k] = range_is_measured(n, k) && n->inputs[k] && n->inputs[k]->constant
-                        ? range_unbounded()
-                        : operand(c, n->inputs[k], size);
+            in[k] = operand(c, n, k, size);
             summed = summed || (n->inputs[k] && type_is_float(n->inputs[k]->type) && in[k].summed);
         }
         node_range(n, v->producer_output, in, &c->ranges[i]);
@@ -168,7 +168,7 @@ static bool may_enlarge(const struct chain *c, int i, double most)
     if (c->ranges[i].excess != EXCESS_DIVISION || !is_computed(n->inputs[divisor_slot(n)]) ||
         range_size(&spot_of(v)->extent->computed) <= most)
         return false;
-    d = range_absolute(operand(c, n->inputs[divisor_slot(n)], NEAR));
+    d = range_absolute(operand(c, n, divisor_slot(n), NEAR));
     return d.lo < 1;
 }
 
@@ -197,7 +197,7 @@ static double input_size(struct chain *c, int i, double size)
     chain_size(c, size);
     for (int k = 0; k < n->input_count; k++)
         if (is_computed(n->inputs[k])) {
-            struct range r = operand(c, n->inputs[k], size);
+            struct range r = operand(c, n, k, size);
 
             least = fmin(least, range_size(&r));
         }
