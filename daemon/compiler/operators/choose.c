@@ -145,7 +145,6 @@ static bool compress_evaluate(struct node *n, struct tensor *const *in, struct t
     int64_t outer = shape_product(&shape, 0, axis);
     int64_t inner = shape_product(&shape, axis + 1, shape.axes);
     struct elements to, from;
-    struct move m = {0};
 
     for (int64_t i = 0; i < in[1]->count && i < length; i++)
         if (keep[i] != 0)
@@ -154,10 +153,7 @@ static bool compress_evaluate(struct node *n, struct tensor *const *in, struct t
     if (!elements_new(arena, scratch, in[0]->type, &shape, &to) ||
         !elements_read(c, in[0], scratch, &from))
         return false;
-    move_axis(&m, outer, kept * inner, length * inner);
-    move_axis_table(&m, kept, inner, table);
-    move_axis(&m, inner, 1, 1);
-    move_elements(c, &m, &to, &from);
+    move_chosen(c, outer, length, inner, table, kept, &to, &from);
     out[0] = elements_finish(&to);
     return true;
 }
@@ -288,7 +284,6 @@ static bool unique_evaluate(struct node *n, struct tensor *const *in, struct ten
             *counts = NEW_ARRAY(scratch, length, int64_t);
     int64_t *rank = NEW_ARRAY(scratch, length, int64_t), *by = NEW_ARRAY(scratch, length, int64_t);
     struct elements to, from;
-    struct move m = {0};
 
     if (!elements_read(c, in[0], scratch, &from))
         return false;
@@ -320,10 +315,7 @@ static bool unique_evaluate(struct node *n, struct tensor *const *in, struct ten
     shape.dim[axis] = kept;
     if (!elements_new(arena, scratch, in[0]->type, &shape, &to))
         return false;
-    move_axis(&m, outer, kept * inner, length * inner);
-    move_axis_table(&m, kept, inner, table);
-    move_axis(&m, inner, 1, 1);
-    move_elements(c, &m, &to, &from);
+    move_chosen(c, outer, length, inner, table, kept, &to, &from);
     out[0] = elements_finish(&to);
     for (int i = 1; i < n->output_count; i++) {
         struct shape list = shape_of(1, i == 2 ? &length : &kept);

@@ -82,7 +82,6 @@ static bool gather_evaluate(struct node *n, struct tensor *const *in, struct ten
     int64_t length = s->dim[axis], *table = NEW_ARRAY(scratch, in[1]->count, int64_t);
     struct shape shape = {0};
     struct elements to, from;
-    struct move m = {0};
 
     if (s->axes - 1 + k->axes > MAX_AXES)
         return false;
@@ -101,11 +100,7 @@ static bool gather_evaluate(struct node *n, struct tensor *const *in, struct ten
     if (!elements_new(arena, scratch, in[0]->type, &shape, &to) ||
         !elements_read(c, in[0], scratch, &from))
         return false;
-    move_axis(&m, outer, in[1]->count * inner, length * inner);
-    move_axis_table(&m, in[1]->count, inner, table);
-    if (inner != 1)
-        move_axis(&m, inner, 1, 1);
-    move_elements(c, &m, &to, &from);
+    move_chosen(c, outer, length, inner, table, in[1]->count, &to, &from);
     out[0] = elements_finish(&to);
     return true;
 }

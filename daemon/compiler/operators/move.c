@@ -239,6 +239,19 @@ void move_strides(const struct shape *s, int64_t strides[MAX_AXES])
     }
 }
 
+void move_chosen(struct context *c, int64_t outer, int64_t length, int64_t inner,
+                 const int64_t *table, int64_t count, struct elements *to,
+                 const struct elements *from)
+{
+    struct move m = {0};
+
+    move_axis(&m, outer, count * inner, length * inner);
+    move_axis_table(&m, count, inner, table);
+    if (inner != 1)
+        move_axis(&m, inner, 1, 1);
+    move_elements(c, &m, to, from);
+}
+
 struct tensor *move_reshaped(struct context *c, const struct tensor *t, const struct shape *shape,
                              struct arena *arena)
 {

@@ -53,6 +53,11 @@ void move_axis(struct move *m, int64_t extent, int64_t to_stride, int64_t from_s
 void move_axis_table(struct move *m, int64_t extent, int64_t to_stride, const int64_t *from);
 void move_elements(struct context *c, const struct move *m, struct elements *to,
                    const struct elements *from);
+/* Some places of one axis, `length` long between outer and inner elements: number i of them has the
+ * elements that begin at table[i] in a row of from (its index times inner). */
+void move_chosen(struct context *c, int64_t outer, int64_t length, int64_t inner,
+                 const int64_t *table, int64_t count, struct elements *to,
+                 const struct elements *from);
 /* from[i] = start + the sum of index_a * stride_a, where index is that of element at[i] of a
  * row-major tensor of shape s. */
 void trace_strides(const struct shape *s, const int64_t *strides, int64_t start,
