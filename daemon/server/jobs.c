@@ -129,6 +129,13 @@ static void work(uv_work_t *request)
         turn->job->run(turn->job);
 }
 
+/* Hands back in the next turn what is over. */
+static void hand_back_later(struct jobs *jobs)
+{
+    uv_ref((uv_handle_t *)&jobs->wake);
+    uv_async_send(&jobs->wake);
+}
+
 /* Hands back what is over, as much as this turn has room for. */
 static void hand_back(struct jobs *jobs)
 {
@@ -140,11 +147,8 @@ static void hand_back(struct jobs *jobs)
         if (!turn_more(jobs->loop))
             break;
     }
-    if (jobs->finished.first) {
-        uv_ref((uv_handle_t *)&jobs->wake);
-        uv_async_send(&jobs->wake);
-    }
-    pump(jobs);
+    if (jobs->finished.first)
+        hand_back_later(jobs);
 }
 
 static void finish(struct jobs *jobs, struct job *job)
@@ -168,7 +172,12 @@ static void after(uv_work_t *request, int status)
     jobs->running--;
     jobs->background -= job->priority == JOB_BACKGROUND;
     finish(jobs, job);
-    hand_back(jobs);
+    /* Every worker may come here in one turn. */
+    if (turn_has_room(jobs->loop))
+        hand_back(jobs);
+    else
+        hand_back_later(jobs);
+    pump(jobs);
 }
 
 static void start(struct jobs *jobs, struct job *job)
@@ -257,8 +266,7 @@ void jobs_cancel(struct job *job)
         return;
     list_remove(&jobs->waiting[job->priority], job);
     finish(jobs, job);
-    uv_ref((uv_handle_t *)&jobs->wake);
-    uv_async_send(&jobs->wake);
+    hand_back_later(jobs);
 }
 
 void jobs_raise(struct job *job, enum job_priority priority)

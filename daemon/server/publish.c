@@ -326,7 +326,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Takes out what it is time for. False: dirty was looked through to its end. */
-static bool fill(struct publish *publish)
+static bool take_batch(struct publish *publish)
 {
     const char *key;
     void *value;
@@ -348,6 +348,16 @@ static bool fill(struct publish *publish)
         table_take(&publish->dirty, key);
     }
     return true;
+}
+
+/* The next paths, in their order. False: there are none. */
+static bool fill(struct publish *publish)
+{
+    bool left = take_batch(publish);
+
+    if (publish->batch_count)
+        qsort(publish->batch, publish->batch_count, sizeof *publish->batch, compare);
+    return left || publish->batch_count;
 }
 
 static void publish_path(struct publish *publish, const char *path)
@@ -374,6 +384,18 @@ static void tell_of_news(struct server *server)
     }
 }
 
+static void publish_next(struct publish *publish)
+{
+    char *path = publish->batch[publish->batch_at++];
+
+    /* It may have begun to be worked on since it was taken out. */
+    if (patience(publish->server->workspace, path))
+        publish_touch(publish, path);
+    else
+        publish_path(publish, path);
+    free(path);
+}
+
 static void flush(uv_timer_t *timer)
 {
     struct publish *publish = timer->data;
@@ -381,24 +403,10 @@ static void flush(uv_timer_t *timer)
     bool more = true, left = true;
 
     while (more && left) {
-        char *path;
-
-        if (publish->batch_at == publish->batch_count) {
-            left = fill(publish);
-            if (publish->batch_count)
-                qsort(publish->batch, publish->batch_count, sizeof *publish->batch, compare);
-            more = turn_more(timer->loop);
-            if (!publish->batch_count)
-                continue;
-            left = true;
-        }
-        path = publish->batch[publish->batch_at++];
-        /* It may have begun to be worked on since it was taken out. */
-        if (patience(server->workspace, path))
-            publish_touch(publish, path);
+        if (publish->batch_at < publish->batch_count)
+            publish_next(publish);
         else
-            publish_path(publish, path);
-        free(path);
+            left = fill(publish);
         more = turn_more(timer->loop);
     }
     tell_of_news(server);

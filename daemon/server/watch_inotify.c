@@ -22,8 +22,7 @@
     (IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE |            \
      IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
 
-/* Little at a time, so that a storm of events does not hold the others up: what is left is still
- * there in the next turn of the loop. */
+/* A block holds some dozen to a few hundred events. */
 #define READ_SIZE (4 * 1024)
 
 struct folder {
@@ -40,6 +39,10 @@ struct inotify {
     struct watch *watch;
     int descriptor;
     uv_poll_t poll;
+    uv_idle_t rest; /* runs while events were read that no turn had room for yet */
+    int open_handles;
+    _Alignas(struct inotify_event) char events[READ_SIZE];
+    size_t at, length;          /* in events: the next one, and where they end */
     struct folders *folders;    /* by path: struct folder, owned */
     struct table by_descriptor; /* the same, by its number in decimal */
 };
@@ -167,26 +170,44 @@ out:
     free(path);
 }
 
+/* False: there are none now. */
+static bool read_events(struct inotify *inotify)
+{
+    ssize_t length = read(inotify->descriptor, inotify->events, sizeof inotify->events);
+
+    inotify->at = 0;
+    inotify->length = length > 0 ? (size_t)length : 0;
+    return length > 0;
+}
+
+static void work(uv_idle_t *rest)
+{
+    struct inotify *inotify = rest->data;
+    bool more = true;
+
+    while (more && (inotify->at < inotify->length || read_events(inotify))) {
+        const struct inotify_event *event =
+            (const struct inotify_event *)(inotify->events + inotify->at);
+
+        inotify->at += sizeof *event + event->len;
+        handle(inotify, event);
+        more = turn_more(rest->loop);
+    }
+    /* What was not read yet makes the descriptor readable again. */
+    if (inotify->at < inotify->length)
+        uv_idle_start(rest, work);
+    else
+        uv_idle_stop(rest);
+}
+
 static void readable(uv_poll_t *poll, int status, int events)
 {
     struct inotify *inotify = poll->data;
-    _Alignas(struct inotify_event) char bytes[READ_SIZE];
-    ssize_t length;
-    bool more = false;
 
     (void)events;
-    if (status < 0)
-        return;
-    do {
-        length = read(inotify->descriptor, bytes, sizeof bytes);
-        for (ssize_t at = 0; at < length;) {
-            const struct inotify_event *event = (const struct inotify_event *)(bytes + at);
-
-            handle(inotify, event);
-            more = turn_more(poll->loop);
-            at += (ssize_t)(sizeof *event + event->len);
-        }
-    } while (length > 0 && more);
+    /* The rest had its part of this turn already. */
+    if (status == 0 && !uv_is_active((uv_handle_t *)&inotify->rest))
+        work(&inotify->rest);
 }
 
 static void *start(struct watch *watch, struct folders *folders, struct uv_loop_s *loop, int *error)
@@ -207,9 +228,12 @@ static void *start(struct watch *watch, struct folders *folders, struct uv_loop_
         return NULL;
     }
     inotify->folders = folders_hold(folders);
-    inotify->poll.data = inotify;
+    uv_idle_init(loop, &inotify->rest);
+    inotify->open_handles = 2;
+    inotify->poll.data = inotify->rest.data = inotify;
     uv_poll_start(&inotify->poll, UV_READABLE, readable);
     uv_unref((uv_handle_t *)&inotify->poll);
+    uv_unref((uv_handle_t *)&inotify->rest);
     return inotify;
 }
 
@@ -218,6 +242,8 @@ static void closed(uv_handle_t *handle)
     struct inotify *inotify = handle->data;
     const char *first;
 
+    if (--inotify->open_handles)
+        return;
     folders_lock(inotify->folders);
     while ((first = folders_first(inotify->folders, FOLDERS_EVENTS, "/")))
         forget(inotify, folders_get(inotify->folders, FOLDERS_EVENTS, first));
@@ -233,6 +259,7 @@ static void stop(void *state)
     struct inotify *inotify = state;
 
     uv_close((uv_handle_t *)&inotify->poll, closed);
+    uv_close((uv_handle_t *)&inotify->rest, closed);
 }
 
 const struct watch_backend watch_inotify = {

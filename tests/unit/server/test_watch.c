@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "daemon/server/path.h"
+#include "daemon/server/turn.h"
 #include "daemon/server/watch.h"
 
 #define PATIENCE_MS 120000 /* for slow machines; nothing judges how long a change takes */
@@ -237,6 +238,31 @@ static void test_links(void **state)
     end();
 }
 
+/* Events come in blocks; what a turn has no room for is handled in the next one, whole blocks too.
+ */
+static void test_turns(void **state)
+{
+    enum { MANY = 2 * TURN_THINGS };
+    struct turn_figures figures;
+    struct turn *turn;
+    char name[64];
+
+    (void)state;
+    begin();
+    turn = turn_new(&loop);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "a file among others %d.tmp", i);
+        write_file(in_folder(name), "");
+    }
+    write_file(in_folder("end"), "");
+    await("changed /end\n");
+    turn_figures(turn, &figures);
+    /* The timer that notes the change is the other part that may do one thing. */
+    assert_true(figures.most_things <= TURN_THINGS + 1 && figures.cut >= 3);
+    turn_free(turn);
+    end();
+}
+
 /* What may be read, and by whom, is a change too: nothing else tells that it may now. */
 static void test_permissions(void **state)
 {
@@ -310,6 +336,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_folders, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_root_gone, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_links, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_turns, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_permissions, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_poll, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_lost, make_folder, remove_folder),
