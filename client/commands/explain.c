@@ -3,7 +3,7 @@
  */
 #include "client/command.h"
 #include "client/report.h"
-#include "protocol/json.h"
+#include "daemon/cost.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,41 +11,10 @@ static const char *const formats[] = {"text", "json", NULL};
 
 static bool print_json(const struct compile_cost *cost)
 {
-    struct json *root = json_new_object(), *layers = json_new_array();
-    struct json *operators = json_new_object();
+    struct json *root = cost_json(cost);
     struct buffer text = BUFFER_EMPTY;
+    bool printed = json_print(&text, root) == 0;
 
-    json_set_int(root, "steps", cost->steps);
-    json_set_int(root, "fetches", cost->fetches);
-    json_set_int(root, "macs", cost->macs);
-    json_set_int(root, "bufferBytes", cost->buffer_bytes);
-    json_set_int(root, "weightBytes", cost->weight_bytes);
-    json_set_int(root, "nodes", cost->nodes);
-    for (int i = 0; i < cost->operator_count; i++)
-        json_set_int(operators, cost->operators[i].op, cost->operators[i].count);
-    json_set(root, "operators", operators);
-    for (int i = 0; i < cost->layer_count; i++) {
-        const struct compile_layer *l = &cost->layers[i];
-        struct json *layer = json_new_object(), *fused = json_new_array();
-
-        for (int k = 0; k < l->fused_count; k++)
-            json_append_string(fused, l->fused[k]);
-        json_set_string(layer, "name", l->name);
-        json_set_string(layer, "op", l->op);
-        if (*l->part)
-            json_set_string(layer, "part", l->part);
-        json_set(layer, "fused", fused);
-        json_set_string(layer, "kernel", l->kernel);
-        json_set_int(layer, "steps", l->steps);
-        json_set_int(layer, "fetches", l->fetches);
-        json_set_int(layer, "macs", l->macs);
-        json_set_int(layer, "width", l->width);
-        json_set_int(layer, "height", l->height);
-        json_set_string(layer, "layout", l->layout);
-        json_append(layers, layer);
-    }
-    json_set(root, "layers", layers);
-    bool printed = !json_print(&text, root);
     if (printed)
         printf("%s\n", text.data);
     buffer_release(&text);

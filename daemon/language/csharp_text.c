@@ -1,6 +1,8 @@
 /* Characters: UTF-8, white space and line ends as C# defines them. Declared in csharp_lexer.h. */
 #include "daemon/language/csharp_lexer.h"
 
+#include "protocol/utf8.h"
+
 /* Unicode 15, table 3-7: the bytes that may follow decide how much of a broken sequence is one
  * U+FFFD. */
 uint32_t csharp_decode(const unsigned char *text, uint32_t size, uint32_t at, uint32_t *code)
@@ -39,26 +41,7 @@ size_t csharp_encode(uint32_t code, char *to)
 {
     if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
         code = 0xfffd;
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xc0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        to[0] = (char)(0xe0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        to[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | code >> 18);
-    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    to[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
+    return utf8_encode(code, to);
 }
 
 uint32_t csharp_newline_at(const unsigned char *text, uint32_t size, uint32_t at)

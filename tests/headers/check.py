@@ -13,6 +13,9 @@ import re
 import sys
 import tempfile
 
+# What the daemon and the command line share: it joins the three libraries, and knows neither of its users.
+SHARED = ["daemon/%s.h" % name for name in ("asset_cache", "broken", "compile_cache", "cost", "outputs", "stamp")]
+
 # room: what its files may include, as prefixes of paths from the root
 ROOMS = {
     "protocol/": ["protocol/"],
@@ -20,12 +23,9 @@ ROOMS = {
     "daemon/compiler/": ["daemon/compiler/"],
     "daemon/server/": ["daemon/", "protocol/", "cache/"],
     "daemon/language/": ["daemon/", "protocol/", "cache/"],
-    # What the daemon and the command line share: it joins the three libraries, and knows neither of its users.
-    "daemon/": ["daemon/compiler/", "daemon/compile_cache.h", "daemon/outputs.h", "daemon/asset_cache.h", "daemon/broken.h", "daemon/stamp.h", "protocol/",
-                "cache/"],
+    "daemon/": ["daemon/compiler/", *SHARED, "protocol/", "cache/"],
     "daemon/main.c": ["daemon/", "protocol/", "cache/"],
-    "client/": ["client/", "protocol/", "cache/", "daemon/compiler/", "daemon/compile_cache.h", "daemon/outputs.h", "daemon/asset_cache.h", "daemon/broken.h",
-                "daemon/stamp.h", "daemon/language/csharp.h", "daemon/language/script.h"],
+    "client/": ["client/", "protocol/", "cache/", "daemon/compiler/", *SHARED, "daemon/language/csharp.h", "daemon/language/script.h"],
 }
 
 # header of a library: the only rooms that may include it
