@@ -4,6 +4,7 @@
  * constant is only read for that where another one has its type and shape.
  */
 #include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/passes/parts.h"
 #include "daemon/compiler/passes/pass.h"
 #include <stdlib.h>
 #include <string.h>
@@ -98,11 +99,35 @@ static bool may_merge(const struct node *n)
     return n->op && n->input_count && (strcmp(n->op_type, "Dropout") || n->input_count < 3);
 }
 
+/* What a reduction is over its axes, whether or not they stay with length 1: the operator's name;
+ * NULL: n is none, or mixes the batch, which is refused in the words of each layer. */
+static const char *reduction(const struct node *n, unsigned *axes)
+{
+    bool global = node_called(n, "GlobalAveragePool") || node_called(n, "GlobalMaxPool");
+
+    if ((!global && (*n->domain || strncmp(n->op_type, "Reduce", 6) != 0)) || !n->inputs[0] ||
+        !shape_known(&n->inputs[0]->shape) || !n->outputs[0] ||
+        !shape_count(&n->outputs[0]->shape) || !(*axes = part_axes(n)) ||
+        axes_may_mix(n->graph, &n->inputs[0]->shape, *axes))
+        return NULL;
+    if (!global)
+        return n->op_type;
+    return node_called(n, "GlobalMaxPool") ? "ReduceMax" : "ReduceMean";
+}
+
 static struct hash node_key(const struct node *n)
 {
     struct hasher h;
+    unsigned axes;
+    const char *op = reduction(n, &axes);
 
     hasher_init(&h);
+    if (op) {
+        hasher_add_text(&h, op);
+        hasher_add_number(&h, axes);
+        hasher_add_number(&h, (uint64_t)n->inputs[0]->id);
+        return hasher_finish(&h);
+    }
     node_hash(&h, n);
     hasher_add_number(&h, (uint64_t)n->opset);
     /* By number: the key is for this run of this pass, and no order is taken from it. */
@@ -113,14 +138,35 @@ static struct hash node_key(const struct node *n)
     return hasher_finish(&h);
 }
 
-static bool merge_node(struct node *first, struct node *n)
+/* Two reductions of which one keeps its axes: the other is a Reshape of it, and that is an output
+ * only if both are. */
+static struct node *merge_shapes(struct node *first, struct node *n)
+{
+    bool turned = n->outputs[0]->output_count && !first->outputs[0]->output_count;
+    struct node *stays = turned ? n : first, *goes = turned ? first : n, *made;
+    const struct shape *s = &goes->outputs[0]->shape;
+    struct value *inputs[] = {stays->outputs[0],
+                              graph_constant_ints(n->graph, "", s->axes, s->dim)};
+
+    made =
+        graph_node_like(n->graph, operator_get(n->graph->context, "Reshape"), goes, inputs, 2, 1);
+    infer_node(made);
+    pass_replace(goes, made->outputs[0]);
+    return stays;
+}
+
+/* The one that is left; NULL: both are. */
+static struct node *merge_node(struct node *first, struct node *n)
 {
     struct graph *g = n->graph;
 
     for (int i = 0; i < n->output_count; i++)
         if (n->outputs[i] && first->outputs[i] &&
             (n->outputs[i]->poisoned || first->outputs[i]->poisoned))
-            return false;
+            return NULL;
+    if (n->outputs[0] && first->outputs[0] &&
+        !shape_equal(&n->outputs[0]->shape, &first->outputs[0]->shape))
+        return merge_shapes(first, n);
     for (int i = 0; i < n->output_count; i++) {
         if (!n->outputs[i])
             continue;
@@ -133,7 +179,7 @@ static bool merge_node(struct node *first, struct node *n)
         }
     }
     node_remove(n);
-    return true;
+    return first;
 }
 
 /* Nodes by key, in a table with open addressing. */
@@ -141,14 +187,14 @@ static int merge_nodes(struct graph *g, struct arena *scratch)
 {
     size_t room = 16, mask;
     struct entry *table;
-    int changes = 0;
+    int changes = 0, count = g->node_count;
 
-    while (room < (size_t)g->node_count * 2)
+    while (room < (size_t)count * 2)
         room *= 2;
     mask = room - 1;
     table = NEW_ARRAY(scratch, room, struct entry);
-    for (int i = 0; i < g->node_count; i++) {
-        struct node *n = g->nodes[i];
+    for (int i = 0; i < count; i++) {
+        struct node *n = g->nodes[i], *left;
         struct hash key;
         size_t at;
 
@@ -158,10 +204,12 @@ static int merge_nodes(struct graph *g, struct arena *scratch)
         for (at = key.low & mask; table[at].item && !hash_equal(table[at].key, key);
              at = (at + 1) & mask)
             ;
-        if (!table[at].item)
+        if (!table[at].item) {
             table[at] = (struct entry){.key = key, .item = n};
-        else
-            changes += merge_node(table[at].item, n);
+        } else if ((left = merge_node(table[at].item, n))) {
+            table[at].item = left;
+            changes++;
+        }
     }
     return changes;
 }

@@ -74,8 +74,7 @@ struct value *operand_beside_number(const struct node *n, double *number)
     return NULL;
 }
 
-/* The axes that a reduction reduces; 0: not known, or none. */
-static unsigned reduced_axes(const struct node *n)
+unsigned part_axes(const struct node *n)
 {
     const struct shape *s = &n->inputs[0]->shape;
     unsigned all = (1u << s->axes) - 1, mask = 0;
@@ -130,7 +129,7 @@ struct value *part_reduced(struct parts *p, struct value *v, const char *op, uns
         }
     }
     n = v ? part(p, v, op) : NULL;
-    if (n && shape_known(&n->inputs[0]->shape) && (*axes = reduced_axes(n)) &&
+    if (n && shape_known(&n->inputs[0]->shape) && (*axes = part_axes(n)) &&
         is_kept(kept, &n->inputs[0]->shape, *axes))
         x = n->inputs[0];
     if (!x)

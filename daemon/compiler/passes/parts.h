@@ -38,6 +38,10 @@ struct value *operand_beside_number(const struct node *n, double *number);
 struct value *part_reduced(struct parts *p, struct value *v, const char *op, unsigned *axes,
                            double *factor);
 
+/* The axes that n reduces, as a set of bits: any of the Reduce operators, or a Global pool. 0: not
+ * known, or none. */
+unsigned part_axes(const struct node *n);
+
 /* Whether axis 0 of x is among the axes and may be the batch: what mixes items is refused, and that
  * in the words of the layer that the file has. */
 bool axes_may_mix(const struct graph *g, const struct shape *x, unsigned axes);

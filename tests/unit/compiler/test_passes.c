@@ -246,6 +246,55 @@ static void test_merge_outputs(void **state)
     END_JOB(j);
 }
 
+static struct value *reduced(struct graph *g, const char *op, struct value *x, int64_t keepdims,
+                             struct value *axes)
+{
+    struct value *v = NODE(g, op, "reduced", x, axes);
+
+    node_set_int(v->producer, "keepdims", keepdims);
+    return v;
+}
+
+/* One reduction, and what has the other shape is a Reshape of it. */
+static void test_merge_reductions(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3, 4, 5)), *a, *b, *c, *d, *e;
+
+    (void)state;
+    a = reduced(g, "ReduceMean", x, 1, INTS(g, 2, 3));
+    b = reduced(g, "ReduceMean", x, 0, INTS(g, -1, 2));
+    c = NODE(g, "GlobalAveragePool", "pool", x);
+    d = reduced(g, "ReduceMean", x, 0, INTS(g, 2));   /* another axis */
+    e = reduced(g, "ReduceMax", x, 1, INTS(g, 2, 3)); /* another operator */
+    outputs(g, 3,
+            (struct value *[]){NODE(g, "Sum", "sum", a, c, NODE(g, "Relu", "d", e)), b,
+                               NODE(g, "Relu", "e", d)});
+    keeps_result(j, "merge", 2 + 1); /* and the axes of a and e */
+    assert_int_equal(count_op(g, "ReduceMean") + count_op(g, "GlobalAveragePool"), 2);
+    assert_int_equal(count_op(g, "ReduceMax"), 1);
+    assert_string_equal(g->outputs[1]->producer->op_type, "ReduceMean"); /* an output is no view */
+    END_JOB(j);
+}
+
+/* Of a batch each layer is refused in its own words. */
+static void test_merge_reductions_refused(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3));
+
+    (void)state;
+    outputs(g, 2,
+            (struct value *[]){reduced(g, "ReduceSum", x, 1, INTS(g, 0)),
+                               reduced(g, "ReduceSum", x, 0, INTS(g, 0))});
+    infer_graph(g);
+    assert_int_equal(run(j, "merge"), 1); /* the axes */
+    assert_int_equal(count_op(g, "ReduceSum"), 2);
+    END_JOB(j);
+}
+
 /* ---- batchnorm ---- */
 
 static struct value *weights(struct graph *g, struct shape shape, float first)
@@ -1082,6 +1131,8 @@ int main(void)
         cmocka_unit_test(test_identity_refused),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_merge_outputs),
+        cmocka_unit_test(test_merge_reductions),
+        cmocka_unit_test(test_merge_reductions_refused),
         cmocka_unit_test(test_batchnorm_conv),
         cmocka_unit_test(test_batchnorm_chain),
         cmocka_unit_test(test_batchnorm_transposed),
