@@ -1,5 +1,6 @@
 #include "daemon/compiler/gpu/decompose.h"
 #include "daemon/compiler/gpu/make.h"
+#include "daemon/compiler/gpu/products.h"
 #include "daemon/compiler/graph/tensor.h"
 #include "daemon/compiler/operators/operator.h"
 #include "daemon/compiler/operators/resize.h"
@@ -655,4 +656,6 @@ void decompose_graph(struct graph *g)
 
     pass_run(g, &rewrite);
     passes_run(g, NULL);
+    if (products_join(g))
+        passes_run(g, NULL);
 }
