@@ -30,7 +30,7 @@ struct publish {
     char **batch;       /* taken out of dirty, in order */
     size_t batch_count, batch_at;
     uv_timer_t timer;
-    bool closing;
+    bool flushing, closing;
 };
 
 /* What a session was told last of a file. */
@@ -75,7 +75,8 @@ void publish_free(struct publish *publish)
 
 static void arm(struct publish *publish, uint64_t wait)
 {
-    if (publish->closing)
+    /* Whoever flushes arms for what is left when it ends. */
+    if (publish->closing || publish->flushing)
         return;
     if (!uv_is_active((uv_handle_t *)&publish->timer) ||
         uv_timer_get_due_in(&publish->timer) > wait)
@@ -402,6 +403,7 @@ static void flush(uv_timer_t *timer)
     struct server *server = publish->server;
     bool more = true, left = true;
 
+    publish->flushing = true;
     while (more && left) {
         if (publish->batch_at < publish->batch_count)
             publish_next(publish);
@@ -410,6 +412,7 @@ static void flush(uv_timer_t *timer)
         more = turn_more(timer->loop);
     }
     tell_of_news(server);
+    publish->flushing = false;
     if (left) {
         arm(publish, NEXT_TURN_MS);
         return;
