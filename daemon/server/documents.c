@@ -160,6 +160,7 @@ struct document *documents_open(struct documents *documents, uint64_t session, c
     free(document->uri);
     document->uri = memory_text(uri);
     text_drop(document_set(documents, document, version, text));
+    document->opening = document->change;
     document_saved(documents, document);
     return document;
 }

@@ -17,6 +17,7 @@ struct document {
     int64_t version;
     struct text *text; /* held; never NULL */
     uint64_t change;   /* counts every change of any document; the latest is the truth */
+    uint64_t opening;  /* the change that it was opened by: versions start anew with it */
 
     /* Of documents.c. */
     struct document *same_path, *same_file;

@@ -38,6 +38,7 @@ struct published {
     char *text; /* of the array */
     char *uri;
     int64_t version;
+    uint64_t opening; /* of the document that this is a version of; 0: it was not open */
 };
 
 static void flush(uv_timer_t *timer);
@@ -277,6 +278,7 @@ static void publish_to(struct session *session, const char *path)
     struct json *diagnostics = report_file(server->workspace, path, &options);
     bool empty, same, renamed;
     int64_t version = document ? document->version : -1;
+    uint64_t opening = document ? document->opening : 0;
     struct buffer text = BUFFER_EMPTY;
     char *uri = NULL;
 
@@ -287,13 +289,14 @@ static void publish_to(struct session *session, const char *path)
         goto out;
     if (!last && empty && !document)
         goto out;
-    if (last && version >= 0 && version < last->version)
+    if (last && opening == last->opening && version < last->version)
         goto out;
     uri = report_uri(server->workspace, path, session->id);
     same = last && strcmp(last->text, text.data) == 0;
     renamed = last && strcmp(last->uri, uri) != 0;
-    if (same && !renamed && (empty || last->version == version)) {
+    if (same && !renamed && (empty || (last->version == version && last->opening == opening))) {
         last->version = version;
+        last->opening = opening;
         goto out;
     }
     /* Under another URI than before, the old one is emptied. */
@@ -308,6 +311,7 @@ static void publish_to(struct session *session, const char *path)
         now->text = memory_text(text.data);
         now->uri = memory_text(uri);
         now->version = version;
+        now->opening = opening;
         table_put(&session->published, path, now);
     }
     if (document || !empty || !renamed) {

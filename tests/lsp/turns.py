@@ -137,6 +137,31 @@ def large_document(client):
     client.send(client.frame({"method": "textDocument/didClose", "params": {"textDocument": {"uri": uri}}}))
 
 
+def reopened(client):
+    """Closed and opened again in one write, where editors begin to count versions anew."""
+    uri = client.uri("Again.cs")
+
+    def opening(model):
+        return client.frame({"method": "textDocument/didOpen", "params": {"textDocument": {
+            "uri": uri, "languageId": "csharp", "version": 1,
+            "text": "[OnnxGpu(\"%s.onnx\")] public partial class Again { }\n" % model}}})
+
+    def shows(model, version):
+        found = client.published.get(uri, (0, []))
+        return found[0] == version and len(found[1]) == 1 and model + ".onnx" in found[1][0]["message"]
+
+    client.send(opening("first"))
+    client.send(client.frame({"method": "textDocument/didChange", "params": {
+        "textDocument": {"uri": uri, "version": 7}, "contentChanges": [{"range": {
+            "start": {"line": 0, "character": 10}, "end": {"line": 0, "character": 15}}, "text": "second"}]}}))
+    while not shows("second", 7):
+        client.take()
+    del client.published[uri]
+    client.send(client.frame({"method": "textDocument/didClose", "params": {"textDocument": {"uri": uri}}}) + opening("third"))
+    while not shows("third", 1):
+        client.take()
+
+
 def many_values(client):
     """A long message of small values, one that is nested as deeply as may be, and one that is no JSON."""
     for params in (b"[" + b"1," * 100000 + b"1]", b"[" * 200 + b"]" * 200, b"[\"" + b"\\n" * 1000000 + b"\"]"):
@@ -183,7 +208,7 @@ def main():
     program = os.path.abspath(sys.argv[1])
     base = os.path.realpath(tempfile.mkdtemp(prefix="onnxgpu-turns-"))
     failed = 0
-    tests = [("flood", flood), ("large document", large_document), ("many values", many_values),
+    tests = [("flood", flood), ("large document", large_document), ("reopened", reopened), ("many values", many_values),
              ("branch", lambda client: branch(client, play.models()["good"]))]
     for name, test in tests:
         folder = os.path.join(base, name.replace(" ", "-"))
