@@ -337,9 +337,11 @@ static void tick(uv_timer_t *handle)
                 restore(member->units[u]);
         for (size_t u = 0; u < member->unit_count; u++) {
             const struct unit *unit = member->units[u];
+            /* What it is time for has to wait for work that is under way. */
+            bool waits = unit->retry_ms && unit->retry_ms <= now;
 
-            more = more || unit->written_since_ms;
-            next = sooner(next, unit->retry_ms);
+            more = more || unit->written_since_ms || waits;
+            next = sooner(next, waits ? 0 : unit->retry_ms);
             next = sooner(next, unit->restore_ms);
         }
         more = more || member->again;
@@ -348,7 +350,7 @@ static void tick(uv_timer_t *handle)
     if (more)
         workspace_tick_soon(workspace);
     else if (next)
-        workspace_tick_in(workspace, next > now ? next - now : 0);
+        workspace_tick_in(workspace, next - now);
 }
 
 void workspace_tick_in(struct workspace *workspace, int64_t wait_ms)

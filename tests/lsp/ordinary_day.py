@@ -27,6 +27,7 @@ import time
 import at_rest
 import play
 import random_editor
+import workspace
 
 import onnxwrite as ox
 
@@ -65,6 +66,7 @@ def model_bytes():
     # One with a weight asset, in two states.
     made["asset"] = at_rest.bytes_of(conv_model("asset", 1, channels=64))
     made["asset2"] = at_rest.bytes_of(conv_model("asset", 2, channels=64))
+    made["slow"] = at_rest.bytes_of(workspace.slow_model())
     return made
 
 
@@ -749,6 +751,28 @@ def the_disk_is_full_while_files_are_written(day):
     mine.rest(files=False)
     os.remove(os.path.join(disk, "filler.bin"))
     mine.rest(wait=40)
+    mine.leave()
+
+
+@ordinary
+def a_file_is_to_be_written_again_while_others_are_compiled(day):
+    """It is tried again 2 s after it failed; by then its model has changed, and waits for the only worker."""
+    mine = alone(day, options=("--jobs", "1"))
+    mine.pair("a")
+    os.mkdir(mine.path("a.A.Model.cs"))
+    mine.start()
+    mine.await_warning("cannot be written")
+    time.sleep(0.8)
+    for i in range(10):
+        mine.pair("slow%d" % i, "slow")
+    mine.write("a.onnx", MODELS["other"])
+    mine.rest(files=False)
+    for i in range(10):
+        os.remove(mine.path("slow%d.cs" % i))
+        os.remove(mine.path("slow%d.onnx" % i))
+    os.rmdir(mine.path("a.A.Model.cs"))
+    mine.write("a.onnx", MODELS["good"])
+    mine.rest()
     mine.leave()
 
 
