@@ -27,6 +27,8 @@ TEXTS = [
 
 # A slow machine may take longer to notice a change than `rest` waits: what differs is looked at again before it is said.
 LOOKS = 5
+# So many versions may an opening of a document have.
+SPAN = 1000
 
 
 class Client:
@@ -35,6 +37,7 @@ class Client:
         self.daemon = play.Daemon(program, ["--cache", os.path.join(base, name + ".sqlite"), "--log-level", "debug"], folder, errors)
         self.published = {}
         self.versions = {}
+        self.openings = {}  # of a URI: where the versions of each opening begin, in no order
         self.last = 0
 
     def send(self, message):
@@ -52,9 +55,12 @@ class Client:
         if message.get("method") == "textDocument/publishDiagnostics":
             params = message["params"]
             uri, version = params["uri"], params.get("version")
-            if version is not None and version < self.versions.get(uri, version):
-                raise play.Mismatch("a version went backwards: " + json.dumps(params))
-            self.versions[uri] = version if version is not None else self.versions.get(uri, 0)
+            begins, begin = self.openings.get(uri, []), (version or 0) // SPAN * SPAN
+            if version is not None and begin in begins:
+                now = (begins.index(begin), version)
+                if now < self.versions.get(uri, now):
+                    raise play.Mismatch("a version went backwards: " + json.dumps(params))
+                self.versions[uri] = now
             self.published[uri] = params["diagnostics"]
         return message
 
@@ -140,10 +146,12 @@ class User:
                             text = f.read()
                     except FileNotFoundError:
                         text = self.text()
-                    self.open[name] = [1, text]
-                    self.client.versions.pop(self.uri(name), None)
+                    # An opening counts anew, from more or from less; what comes late is told apart by its version.
+                    begins = self.client.openings.setdefault(self.uri(name), [])
+                    begins.append(r.choice([v for v in range(0, SPAN * SPAN, SPAN) if v not in begins]))
+                    self.open[name] = [begins[-1] + 1, text]
                     self.client.send({"method": "textDocument/didOpen", "params": {"textDocument": {
-                        "uri": self.uri(name), "languageId": "csharp", "version": 1, "text": text}}})
+                        "uri": self.uri(name), "languageId": "csharp", "version": self.open[name][0], "text": text}}})
             elif action == "change" and self.open:
                 name = r.choice(sorted(self.open))
                 self.open[name][0] += 1

@@ -105,13 +105,6 @@ class Random:
         return copy.deepcopy(r.choice(ODD))
 
 
-class Forgetful(dict):
-    """Versions of documents: what is opened twice, or with no version, may go back."""
-
-    def get(self, key, default=None):
-        return default
-
-
 def run(program, seed, count):
     def act(client, folder, _, __):
         made = Random(seed, "file://" + folder)
@@ -124,7 +117,6 @@ def run(program, seed, count):
             elif message and "id" in message and "method" in message:
                 client.send({"id": message["id"], "result": None})
 
-        client.versions = Forgetful()
         models = play.models()
         for name in ("good", "bad"):
             with open(os.path.join(folder, name + ".onnx"), "wb") as f:
