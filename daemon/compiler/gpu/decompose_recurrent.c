@@ -26,7 +26,8 @@ struct unrolled {
     int64_t directions;
     int64_t units; /* that have columns: hidden, and what fills cells, of no weight to anybody */
     int64_t block; /* so many units of a gate stand together, then those of the next */
-    struct value *input; /* [steps, directions, batch, gates * units]: products and biases of it */
+    struct value *input; /* [steps, directions, batch, gates * units]: products and biases of it;
+                            of one step without the first axis */
     struct value *recurrent;   /* [directions, units, gates * units] */
     struct value *state_bias;  /* GRU, [directions, 1, units] of the candidate's state; else NULL */
     struct value *peephole[3]; /* [directions, 1, units] */
@@ -261,6 +262,8 @@ static struct value *input_at(struct unrolled *u, int64_t i)
     struct value *parts[2];
     struct shape s = u->input->shape;
 
+    if (u->r.steps == 1)
+        return u->input;
     for (int d = 0; d < u->directions; d++) {
         int64_t t = time_of(u, d, i);
 
@@ -346,6 +349,8 @@ static void read_weights(struct unrolled *u)
     if (u->r.batch_first)
         x = make_transposed(n, x, 3, order);
     struct shape s = shape_of(4, (const int64_t[]){u->r.steps, 1, u->r.batch, u->r.input});
+    if (u->r.steps == 1)
+        s = shape_of(3, (const int64_t[]){1, u->r.batch, u->r.input});
     u->input = make_binary(n, "MatMul", make_reshaped(n, x, &s), matrix(u, n->inputs[1], 0));
     u->recurrent = matrix(u, n->inputs[2], units - u->r.hidden);
     if (bias) {
@@ -360,7 +365,8 @@ static void read_weights(struct unrolled *u)
         }
         u->input = make_binary(n, "Add", u->input, make_binary(n, "Add", of_input, of_state));
     }
-    u->input = make_stored(n, u->input);
+    /* Of one step it is a term of one sum with the state's product (products.c). */
+    u->input = u->r.steps > 1 ? make_stored(n, u->input) : u->input;
     s = shape_of(3, (const int64_t[]){d, 1, u->r.hidden});
     for (int i = 0; peephole && i < 3; i++) {
         struct value *one = make_sliced(n, peephole, 1, i * u->r.hidden, (i + 1) * u->r.hidden);

@@ -268,9 +268,117 @@ static int join_parts(struct graph *g)
     return changes;
 }
 
+/* ---- sums of products ---- */
+
+enum { MOST_TERMS = 16, MOST_JOINED = 4 };
+
+struct sum {
+    struct node *last; /* of its Adds */
+    struct value *terms[MOST_TERMS];
+    int count;
+    bool overflow;
+};
+
+static bool is_addition(const struct node *n)
+{
+    return n && !n->removed && node_called(n, "Add");
+}
+
+static void collect_terms(struct sum *s, struct node *n)
+{
+    for (int i = 0; i < 2; i++) {
+        struct value *v = n->inputs[i];
+
+        if (!v->constant && is_addition(v->producer) && value_only_reader(v) &&
+            shape_equal(&v->shape, &s->last->outputs[0]->shape) && s->count < MOST_TERMS - 1)
+            collect_terms(s, v->producer);
+        else if (s->count < MOST_TERMS)
+            s->terms[s->count++] = v;
+        else
+            s->overflow = true;
+    }
+}
+
+/* Whether both have as many rows and columns, so that their operands can stand side by side. */
+static bool fits(const struct node *a, const struct node *b)
+{
+    for (int i = 0; i < 2; i++) {
+        struct shape s = a->inputs[i]->shape, t = b->inputs[i]->shape;
+
+        if (s.axes != t.axes)
+            return false;
+        s.dim[s.axes - 1 - i] = t.dim[t.axes - 1 - i] = 1;
+        if (!shape_equal(&s, &t))
+            return false;
+    }
+    return true;
+}
+
+/* Those of s that can be one, where terms[i] is NULL then: each ends with a whole cell, so that the
+ * next one's elements are fetched in fours, too. Returns how many. */
+static int choose_products(struct sum *s, struct node **chosen)
+{
+    int count = 0;
+
+    for (int i = 0; i < s->count && count < MOST_JOINED; i++) {
+        struct node *n = s->terms[i]->producer;
+
+        if (!n || s->terms[i]->constant || !is_product(n) || !value_only_reader(s->terms[i]) ||
+            !shape_equal(&s->terms[i]->shape, &s->last->outputs[0]->shape) ||
+            last_of(&n->inputs[0]->shape) % 4 || (count && !fits(chosen[0], n)))
+            continue;
+        chosen[count++] = n;
+        s->terms[i] = NULL;
+    }
+    return count;
+}
+
+static int join_sum(struct node *n)
+{
+    struct sum s = {.last = n};
+    struct node *chosen[MOST_JOINED];
+    struct value *rows[MOST_JOINED], *columns[MOST_JOINED], *sum;
+    int count;
+
+    collect_terms(&s, n);
+    count = s.overflow ? 0 : choose_products(&s, chosen);
+    if (count < 2)
+        return 0;
+    for (int i = 0; i < count; i++) {
+        rows[i] = chosen[i]->inputs[0];
+        columns[i] = chosen[i]->inputs[1];
+    }
+    sum = make_binary(chosen[0], "MatMul",
+                      make_concat(chosen[0], rows[0]->shape.axes - 1, count, rows),
+                      make_concat(chosen[0], columns[0]->shape.axes - 2, count, columns));
+    for (int i = 0; i < s.count; i++)
+        if (s.terms[i])
+            sum = make_binary(n, "Add", sum, s.terms[i]);
+    pass_replace(n, sum);
+    return count - 1;
+}
+
+static int join_sums(struct graph *g)
+{
+    int changes = 0, count = g->node_count;
+
+    for (int i = 0; i < count; i++) {
+        struct node *n = g->nodes[i], *reader;
+
+        if (!is_addition(n) || n->outputs[0]->constant)
+            continue;
+        reader = value_only_reader(n->outputs[0]);
+        if (!is_addition(reader) || !shape_equal(&reader->outputs[0]->shape, &n->outputs[0]->shape))
+            changes += join_sum(n);
+    }
+    return changes;
+}
+
 int products_join(struct graph *g)
 {
-    static const struct pass parts = {.name = "products of parts", .run = join_parts};
+    static const struct pass parts = {.name = "products of parts", .run = join_parts},
+                             sums = {.name = "sums of products", .run = join_sums};
+    int changes = pass_run(g, &parts);
 
-    return pass_run(g, &parts);
+    return changes + pass_run(g, &sums);
 }
