@@ -4,6 +4,7 @@
 #include "client/command.h"
 #include "client/options.h"
 #include "daemon/broken.h"
+#include "daemon/heap.h"
 #include "protocol/endpoint.h"
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ static enum exit_status run(struct invocation *v, int argc, char **argv)
 
     if (!options_read(v, argc, argv, &status))
         return status;
+    heap_prepare();
     return v->command->run(v);
 }
 

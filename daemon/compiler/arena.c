@@ -72,9 +72,14 @@ static struct arena_chunk *chunk_new(struct context *c, size_t need, size_t room
         c->held += chunk->room;
         return chunk;
     }
-    /* calloc rather than malloc and memset: fresh pages of large blocks are zero already. */
-    chunk = calloc(1, sizeof *chunk + room);
+    /* The pages of large blocks are new, and zero already; of others only what is asked for is made
+     * so. */
+    bool fresh = room > SPARE;
+
+    chunk = fresh ? calloc(1, sizeof *chunk + room) : malloc(sizeof *chunk + room);
     if (chunk) {
+        chunk->used = 0;
+        chunk->dirty = fresh ? 0 : room;
         chunk->room = room;
         c->held += room;
         chunk_populate(chunk);

@@ -365,7 +365,7 @@ static bool read_stretch(struct scanner *s, struct frame *frame, uint64_t size)
         stretch.count = size / wire_width(wire);
     }
     if (row) {
-        struct floats_figures *rows = NEW_ARRAY(&s->c->arena, size / row, struct floats_figures);
+        struct floats_figures *rows = NEW_ROOM(&s->c->arena, size / row, struct floats_figures);
 
         if (!pass_rows(s, size / row, row, rows, &hasher))
             return false;
@@ -650,7 +650,7 @@ bool scan_file(struct context *c, struct arena *arena, struct files *files, stru
                           .arena = arena,
                           .files = files,
                           .file = file,
-                          .window = arena_alloc(arena, size < WINDOW ? (size_t)size : WINDOW),
+                          .window = NEW_ROOM(arena, size < WINDOW ? size : WINDOW, uint8_t),
                           .size = size,
                           .content = &content,
                           .budget = BUDGET,
