@@ -7,6 +7,7 @@
  *
  * Source: onnx.ai/onnx/operators, Conv 22 and ConvTranspose 22.
  */
+#include "daemon/compiler/graph/fours.h"
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
 #include <string.h>
@@ -48,24 +49,38 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
     c->fours = !c->few && (c->group == 1 || (c->in % 4 == 0 && c->out % 4 == 0));
 }
 
-/* The weights of one output channel, in × taps, into lane `lane` of its band's row, in groups of
- * four input channels: entry (in / 4 * taps + tap) * 4 + lane, component in % 4. */
-static void fill_fours(const struct convolution *c, const float *from, int64_t lane, float *row)
+/* The weights of `lanes` output channels, in × taps each, into their band's row, in groups of four
+ * input channels: entry (in / 4 * taps + tap) * 4 + lane, component in % 4. */
+static void fill_fours(const struct convolution *c, const float *from, int64_t lanes, float *row)
 {
-    int64_t bands = c->in / 4, taps = c->taps;
+    int64_t bands = c->in / 4, taps = c->taps, each = c->in * taps, at_once = taps < 4 ? 1 : 4;
 
-    for (int64_t band = 0; band < bands; band++, from += 4 * taps)
-        for (int64_t t = 0; t < taps; t++) {
-            float *entry = row + ((band * taps + t) * 4 + lane) * 4;
+    for (int64_t band = 0; band < bands; band++, row += taps * 16)
+        for (int64_t next = 0; next < taps; next += at_once) {
+            /* The last four have been there in part. */
+            int64_t t = next < taps - at_once ? next : taps - at_once;
 
-            entry[0] = from[t];
-            entry[1] = from[taps + t];
-            entry[2] = from[2 * taps + t];
-            entry[3] = from[3 * taps + t];
+            for (int64_t lane = 0; lane < lanes; lane++) {
+                const float *tap = from + lane * each + band * 4 * taps + t;
+                float *entry = row + t * 16 + lane * 4;
+
+                if (at_once == 4) {
+                    four v[4] = {four_load(tap), four_load(tap + taps), four_load(tap + 2 * taps),
+                                 four_load(tap + 3 * taps)};
+
+                    four_transpose(v);
+                    for (int i = 0; i < 4; i++)
+                        four_store(entry + i * 16, v[i]);
+                } else {
+                    for (int i = 0; i < 4; i++)
+                        entry[i] = tap[i * taps];
+                }
+            }
         }
-    for (int64_t in = 0; in < c->in % 4; in++)
-        for (int64_t t = 0; t < taps; t++)
-            row[((bands * taps + t) * 4 + lane) * 4 + in] = from[in * taps + t];
+    for (int64_t lane = 0; lane < lanes; lane++)
+        for (int64_t in = 0; in < c->in % 4; in++)
+            for (int64_t t = 0; t < taps; t++)
+                row[t * 16 + lane * 4 + in] = from[lane * each + (bands * 4 + in) * taps + t];
 }
 
 /*
@@ -108,7 +123,8 @@ static void fill_convolution(struct context *context, const struct weights *w, i
         row[lane] = biases ? biases[out] : 0;
         row += 4;
         if (c.fours && !transposed) {
-            fill_fours(&c, numbers + (out - held) * each, lane, row);
+            if (!lane)
+                fill_fours(&c, numbers + (out - held) * each, to - out < 4 ? to - out : 4, row);
             continue;
         }
         for (int64_t in = 0; in < c.in; in++) {

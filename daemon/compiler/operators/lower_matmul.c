@@ -2,6 +2,7 @@
  * Matrix products. One fetch of four along the sum and four vectors of the second operand give 16
  * multiply-adds. Source: onnx.ai/onnx/operators, MatMul 13 (numpy.matmul).
  */
+#include "daemon/compiler/graph/fours.h"
 #include "daemon/compiler/operators/lower.h"
 #include <inttypes.h>
 #include <string.h>
@@ -80,10 +81,22 @@ static void fill_second(struct context *c, const struct weights *w, int64_t firs
         const float *matrix = rows ? numbers + (row * 4 - from) * m.sum
                                    : numbers + row / bands * m.sum * m.columns + row % bands * 4;
 
+        int64_t apart = rows ? m.sum : m.columns, whole = lanes == 4 ? m.sum / 4 * 4 : 0;
+
+        for (int64_t s = 0; s < whole; s += 4) {
+            four v[4];
+
+            for (int64_t i = 0; i < 4; i++)
+                v[i] = four_load(rows ? matrix + i * apart + s : matrix + (s + i) * apart);
+            if (!rows)
+                four_transpose(v);
+            for (int64_t i = 0; i < 4; i++)
+                four_store(entry + s * 4 + i * 4, v[i]);
+        }
         for (int64_t j = 0; j < lanes; j++)
-            for (int64_t s = 0; s < m.sum; s++)
+            for (int64_t s = whole; s < m.sum; s++)
                 entry[(s / 4 * 4 + j) * 4 + s % 4] =
-                    rows ? matrix[j * m.sum + s] : matrix[s * m.columns + j];
+                    rows ? matrix[j * apart + s] : matrix[s * apart + j];
     }
 }
 
