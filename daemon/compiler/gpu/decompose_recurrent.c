@@ -226,11 +226,12 @@ static struct value *state_of(struct unrolled *u, struct value *c, struct value 
     return make_reshaped(u->n, make_concat(u->n, 3, 2, two), &whole);
 }
 
-/* The next state. */
-static struct value *next_lstm(struct unrolled *u, struct value *x, struct value *h,
-                               struct value *c)
+/* Both become the next ones. */
+static void next_lstm(struct unrolled *u, struct value *x, struct value **hidden,
+                      struct value **state)
 {
     enum { I, O, F, C };
+    struct value *h = *hidden, *c = *state;
     struct value *all = plus(u, h ? product(u, h, 0, 4 * u->units) : NULL, x);
     struct value *sum[4], *in, *forget, *cell;
 
@@ -247,7 +248,8 @@ static struct value *next_lstm(struct unrolled *u, struct value *x, struct value
         cell = plus(u, times(u, forget, c), cell);
     if (u->peephole[0])
         sum[O] = plus(u, sum[O], times(u, u->peephole[1], cell));
-    return state_of(u, cell, times(u, activated(u, 0, sum[O]), activated(u, 2, cell)));
+    *state = cell;
+    *hidden = times(u, activated(u, 0, sum[O]), activated(u, 2, cell));
 }
 
 /* The time that direction d works on at step i. */
@@ -434,20 +436,31 @@ bool decompose_recurrent(struct node *n, struct value **out)
     struct value *zero = graph_constant_floats(n->graph, "", &zeros, nothing);
     for (int64_t i = 0; i < u.r.steps; i++) {
         struct value *x = input_at(&u, i), *mask = running(&u, i), *next, *seen;
+        /* From zeros there is no product: who reads the next state may compute it. */
+        bool is_little = !h && !cell && !mask && u.r.steps > 1;
 
         context_poll(c);
         if (u.r.kind == RECURRENT_LSTM) {
-            next = next_lstm(&u, x, h, cell);
-            if (mask)
-                next = make_where(n, mask, next, state_of(&u, cell ? cell : zero, h ? h : zero));
-            next = make_stored(n, next);
-            cell = block_part(&u, next, 2, 0);
-            h = block_part(&u, next, 2, 1);
+            struct value *next_h = h, *next_cell = cell;
+
+            next_lstm(&u, x, &next_h, &next_cell);
+            if (is_little) {
+                cell = next_cell;
+                h = next_h;
+            } else {
+                next = state_of(&u, next_cell, next_h);
+                if (mask)
+                    next =
+                        make_where(n, mask, next, state_of(&u, cell ? cell : zero, h ? h : zero));
+                next = make_stored(n, next);
+                cell = block_part(&u, next, 2, 0);
+                h = block_part(&u, next, 2, 1);
+            }
         } else {
             next = u.r.kind == RECURRENT_GRU ? next_gru(&u, x, h) : next_rnn(&u, x, h);
             if (mask)
                 next = make_where(n, mask, next, h ? h : zero);
-            h = make_stored(n, next);
+            h = is_little ? next : make_stored(n, next);
         }
         /* What is shown of a sequence that has ended, or of a reversed one that has not begun, is
          * zero. */
