@@ -18,8 +18,10 @@
 #include <uv.h>
 
 #define EXIT_TROUBLE 2
-/* Work that does not look at its cancel flag for so long is left behind. */
-#define LEAVE_MS 3000
+/* Work that does not look at its cancel flag for so long is left behind. Counted by ticks, since a
+ * machine that stood still meanwhile gave it no time. */
+#define LEAVE_TICK_MS 100
+#define LEAVE_TICKS 30
 
 /* What tells the process to leave. Those but the last that were ignored when it began stay so: a
  * shell's background job, nohup. */
@@ -33,6 +35,7 @@ struct process {
     uv_signal_t signals[SIGNALS];
     uv_timer_t idle, leave;
     uv_idle_t back;
+    int leave_ticks;
 };
 
 static struct process *process_of(struct server *server)
@@ -92,6 +95,8 @@ static void leave_late(uv_timer_t *timer)
 {
     struct process *process = timer->data;
 
+    if (++process->leave_ticks < LEAVE_TICKS)
+        return;
     /* The work that is left cannot be waited for, and holds memory that cannot be freed. What it
      * would write is written under temporary names. */
     log_line(LOG_WARNING, "left while work was under way");
@@ -118,7 +123,7 @@ void server_leave(struct server *server, int exit_code)
     for (size_t i = 0; i < SIGNALS; i++)
         uv_signal_stop(&process->signals[i]);
     uv_timer_stop(&process->idle);
-    uv_timer_start(&process->leave, leave_late, LEAVE_MS, 0);
+    uv_timer_start(&process->leave, leave_late, LEAVE_TICK_MS, LEAVE_TICK_MS);
     uv_unref((uv_handle_t *)&process->leave);
 }
 
