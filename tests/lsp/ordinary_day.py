@@ -31,7 +31,8 @@ import workspace
 
 import onnxwrite as ox
 
-WAIT = 20.0
+WAIT = 120.0
+RETRY = 330.0  # the daemon tries again what it could not write, at the latest after 300 s
 LOOKS = 5
 INSIDE = "ONNXGPU_ORDINARY_DAY"  # set where we are in a namespace of our own: "1", or "0" where there is none
 CLASS = '[OnnxGpu("%s")] public partial class %s { }\n'
@@ -540,13 +541,13 @@ def a_branch_is_switched_with_200_models(day):
     os.remove(day.path("branch/s004.cs"))
     git("add", "-A")
     git("commit", "-m", "two")
-    day.rest(wait=60)
+    day.rest()
     git("checkout", "main")
-    day.rest(wait=60)
+    day.rest()
     git("checkout", "other")
     git("checkout", "main")
     git("checkout", "other")
-    day.rest(wait=60)
+    day.rest()
     day.write("branch/m000.onnx", MODELS["good"])
     day.write("branch/s000.cs", CLASS % ("none.onnx", "S000"))
     day.rest()
@@ -743,14 +744,14 @@ def the_disk_is_full_while_files_are_written(day):
     if len(mine.client.warnings) > told + 3:
         raise play.Mismatch("the same is told again and again: %s" % mine.client.warnings)
     os.remove(os.path.join(disk, "filler.bin"))
-    mine.rest(wait=40)
+    mine.rest(wait=RETRY)
     # Full while a model of the same size takes the place of another; some names are new, some are not.
     fill(disk)
     mine.write_in_place("b.onnx", MODELS["asset2"])
     mine.write_in_place("a.onnx", MODELS["other"])
     mine.rest(files=False)
     os.remove(os.path.join(disk, "filler.bin"))
-    mine.rest(wait=40)
+    mine.rest(wait=RETRY)
     mine.leave()
 
 
@@ -828,7 +829,7 @@ def the_workspace_is_read_only(day):
     if len(mine.client.warnings) > 3:
         raise play.Mismatch("the same is told again and again: %s" % mine.client.warnings)
     subprocess.run(["mount", "-o", "remount,rw", place], check=True)
-    mine.rest(wait=40)
+    mine.rest(wait=RETRY)
     mine.leave()
 
 
@@ -842,7 +843,7 @@ def it_is_killed_while_it_writes(day):
         time.sleep(0.05 + delay)
         mine.kill()
         mine.start()
-        mine.rest(wait=30)
+        mine.rest()
         mine.leave()
     # What a killed process was about to write.
     mine = alone(day)
@@ -852,7 +853,7 @@ def it_is_killed_while_it_writes(day):
     for name in (".a.A.Model.cs.%d-1", ".a.A.w0.asset.%d-2", ".a.A.w0.asset.meta.%d-3"):
         mine.write_in_place(name % gone.pid, b"half")
     mine.start()
-    mine.rest(wait=40)
+    mine.rest()
     mine.leave()
 
 

@@ -46,7 +46,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "models"))
 import onnxwrite  # noqa: E402
 
-WAIT = 60.0
+WAIT = 300.0
 
 
 def models():

@@ -81,7 +81,7 @@ class Client:
 
     def rest(self):
         """Until nothing has come for longer than any change is waited for."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + play.WAIT
         while time.monotonic() < end:
             while self.take(0.3):
                 pass

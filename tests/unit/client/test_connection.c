@@ -193,7 +193,7 @@ static void waits_until_the_daemon_leaves(void **state)
     assert_int_equal(connection_open(&c, f.path), 0);
     assert_false(connection_wait_closed(&c, 1));
     assert_null(connection_ask(&c, "any", NULL));
-    assert_true(connection_wait_closed(&c, 10000));
+    assert_true(connection_wait_closed(&c, 120000));
     connection_release(&c);
     stop(&f);
 }
