@@ -33,6 +33,7 @@ import differences  # noqa: E402
 import generate  # noqa: E402
 import operators_control  # noqa: E402,F401
 import operators_elementwise  # noqa: E402,F401
+import operators_idioms  # noqa: E402,F401
 import operators_layers  # noqa: E402,F401
 import operators_models  # noqa: E402,F401
 import operators_shape  # noqa: E402,F401
