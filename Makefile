@@ -164,6 +164,7 @@ can-fuzz:
 		$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null
 
 fuzzers: $(FUZZERS)
+$(BUILD)/tests/fuzz/fuzz_compile $(BUILD)/tests/fuzz/fuzz_load: $(BUILD)/tests/fuzz/mutate_model.o
 $(FUZZERS): $(BUILD)/%: $(BUILD)/%.o $(LIBRARIES)
 	@$(CC) $(CFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) && echo "  LINK  $@"
 

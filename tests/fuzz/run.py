@@ -2,7 +2,8 @@
 """Runs libFuzzer's programs for a while each: run.py BUILD FUZZ_BUILD SECONDS
 
 First inputs are made here: the models of tests/models, what they compile to, the scripts and transcripts of other
-tests. FUZZ_BUILD/corpus keeps what was found worth keeping. An input that breaks a program stays in FUZZ_BUILD.
+tests. Beside a program's source may lie words that it looks for (csharp.dict); models are changed field by field
+(mutate_model.c). FUZZ_BUILD/corpus keeps what was found worth keeping. An input that breaks a program stays in FUZZ_BUILD.
 """
 
 import glob
@@ -12,6 +13,17 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "differential"))
+import describe  # noqa: E402
+import generate  # noqa: E402
+import operators_control  # noqa: E402,F401
+import operators_elementwise  # noqa: E402,F401
+import operators_idioms  # noqa: E402,F401
+import operators_layers  # noqa: E402,F401
+import operators_models  # noqa: E402,F401
+import operators_shape  # noqa: E402,F401
+
+RANDOM_MODELS = 200
 LONGEST = 1 << 16  # bytes of an input: longer ones are slow, and find no more
 
 
@@ -35,6 +47,9 @@ def first_inputs(build, corpus):
                         "-o", made], check=True)
     for name, data in files(made + "/*.onnx"):
         put(os.path.join(corpus, "fuzz_load"), name, data)
+        put(os.path.join(corpus, "fuzz_compile"), name, data)
+    for seed in range(RANDOM_MODELS):
+        put(os.path.join(corpus, "fuzz_compile"), "random_%d" % seed, describe.model(generate.description(seed)).bytes())
     for name, data in files(made + "/*.cs"):
         put(os.path.join(corpus, "fuzz_dialect"), name, data)
         for number, kernel in enumerate(re.findall(rb"^ *\[Kernel\]\n.*?^    }$", data, re.S | re.M)):
@@ -60,9 +75,10 @@ def main(words):
     first_inputs(build, corpus)
     failed = 0
     for name in names:
+        words = "tests/fuzz/%s.dict" % name[len("fuzz_"):]
         done = subprocess.run([os.path.join(fuzz, "tests/fuzz", name), "-max_total_time=" + seconds, "-timeout=60",
-                               "-rss_limit_mb=4096", "-max_len=%d" % LONGEST, "-artifact_prefix=%s/%s-" % (fuzz, name),
-                               os.path.join(corpus, name)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                               "-rss_limit_mb=4096", "-max_len=%d" % LONGEST, "-artifact_prefix=%s/%s-" % (fuzz, name)] +
+                              ["-dict=" + words] * os.path.exists(words) + [os.path.join(corpus, name)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         output = done.stdout.decode("utf-8", "replace")
         runs = re.search(r"Done (\d+) runs", output)
         print("tests/fuzz/%-14s %s" % (name, runs[0] if runs else "FAILED"), flush=True)
