@@ -224,14 +224,17 @@ int rpc_write_request(struct buffer *out, int64_t id, const char *method, struct
     return print_body(out, body);
 }
 
-int rpc_write_notification(struct buffer *out, const char *method, struct json *params)
+int rpc_write_notification(struct message *out, const char *method, struct json *params)
 {
     struct json *body = new_body();
+    int rc;
 
     json_set_string(body, "method", method);
     if (params)
         json_set(body, "params", params);
-    return print_body(out, body);
+    rc = json_write(out, body);
+    json_free(body);
+    return rc;
 }
 
 static struct json *result_body(const char *id, struct json *result)

@@ -65,13 +65,14 @@ bool rpc_id_equal(const char *a, const char *b);
 
 /*
  * Each appends one body. `id` is raw JSON text, result, params and data are taken (NULL: absent,
- * and a result is then null). 0 or -ENOMEM; nothing is appended then.
+ * and a result is then null). 0 or -ENOMEM; nothing is appended then. A notification may be long,
+ * and holds the long texts in its params instead of a copy.
  *
  * rpc_write_result and rpc_write_error are for what the registry does not know: invalid messages
  * and blocking clients. Requests of a connection are answered through rpc_registry_answer_*.
  */
 int rpc_write_request(struct buffer *out, int64_t id, const char *method, struct json *params);
-int rpc_write_notification(struct buffer *out, const char *method, struct json *params);
+int rpc_write_notification(struct message *out, const char *method, struct json *params);
 int rpc_write_result(struct buffer *out, const char *id, struct json *result);
 int rpc_write_error(struct buffer *out, const char *id, int code, const char *message,
                     struct json *data);

@@ -22,15 +22,34 @@ char *ask_path(struct session *session, const struct request *request, const cha
     return canonical;
 }
 
+void ask_end(struct question *question)
+{
+    if (question->release)
+        question->release(question);
+    free(question->path);
+    free(question);
+}
+
 static void at_rest(void *state, struct member *member)
 {
     struct question *question = state;
 
     question->reply(question, member);
-    if (question->release)
-        question->release(question);
-    free(question->path);
-    free(question);
+}
+
+static void reported(void *state, const struct report *report)
+{
+    struct question *question = state;
+
+    question->report(question, report);
+    ask_end(question);
+}
+
+void ask_report(struct question *question, struct report_notes *notes,
+                void (*answer)(struct question *question, const struct report *report))
+{
+    question->report = answer;
+    report_make(question->server, notes, reported, question);
 }
 
 void ask(struct session *session, const struct request *request, struct question *question)

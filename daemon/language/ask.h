@@ -10,8 +10,9 @@ struct question {
     struct server *server;
     struct answer answer;
     char *path; /* canonical */
-    /* Answers; member is NULL where the file is not there. Owns nothing afterwards. */
+    /* Answers and ends the question, now or later; member is NULL where the file is not there. */
     void (*reply)(struct question *question, struct member *member);
+    void (*report)(struct question *question, const struct report *report); /* of ask_report() */
     void (*release)(struct question *question); /* of what a larger struct holds; may be NULL */
 };
 
@@ -20,6 +21,12 @@ struct question {
 char *ask_path(struct session *session, const struct request *request, const char *uri);
 /* Takes question, which lies on the heap, its path set. */
 void ask(struct session *session, const struct request *request, struct question *question);
+/* It was answered, or nobody waits for it any more. */
+void ask_end(struct question *question);
+/* Makes the report of the notes, which are taken, calls answer with it, from within or later, and
+ * ends the question. */
+void ask_report(struct question *question, struct report_notes *notes,
+                void (*answer)(struct question *question, const struct report *report));
 /* How the session that asked wants its diagnostics. */
 struct report_options ask_options(const struct question *question);
 

@@ -3,21 +3,27 @@
 
 #include <stdlib.h>
 
+static void answer(struct question *question, const struct report *report)
+{
+    struct json *result = json_new_object();
+
+    json_set(result, "diagnostics", report_json(report));
+    answer_result(question->server, question->answer, result);
+}
+
 static void reply(struct question *question, struct member *member)
 {
     const struct report_options options = ask_options(question);
-    struct json *result;
 
     if (!member || !member->script ||
         (member->kind == MEMBER_SCRIPT && member->version < 0 && member->disk.count &&
          !member->disk.list[0].exists)) {
         answer_error(question->server, question->answer, RPC_REQUEST_FAILED,
                      "there is no such file");
+        ask_end(question);
         return;
     }
-    result = json_new_object();
-    json_set(result, "diagnostics", report_file(member->workspace, question->path, &options));
-    answer_result(question->server, question->answer, result);
+    ask_report(question, report_note_file(member->workspace, question->path, &options), answer);
 }
 
 /* onnxgpu/check: all diagnostics of one script or model. */

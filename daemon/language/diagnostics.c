@@ -14,46 +14,40 @@ struct pull {
     char *previous; /* the result that the client has; NULL: none */
 };
 
-/* The name of a result: the same diagnostics, the same name. */
-static void name_result(const struct json *diagnostics, char name[33])
+static void answer(struct question *question, const struct report *report)
 {
-    struct buffer text = BUFFER_EMPTY;
-    struct hasher hasher;
-    struct hash hash;
+    const struct pull *pull = (const struct pull *)question;
+    struct session *session = answer_session(question->server, question->answer);
+    struct json *result;
+    char name[33]; /* of the result: the same diagnostics, the same name */
 
-    json_print(&text, diagnostics);
-    hasher_init(&hasher);
-    hasher_add(&hasher, text.data ? text.data : "", text.length);
-    hash = hasher_finish(&hasher);
-    snprintf(name, 33, "%016llx%016llx", (unsigned long long)hash.high,
-             (unsigned long long)hash.low);
-    buffer_release(&text);
+    if (!session)
+        return;
+    if (report->text)
+        publish_pulled(session, question->path, report);
+    snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)report->hash.high,
+             (unsigned long long)report->hash.low);
+    result = json_new_object();
+    json_set_string(result, "resultId", name);
+    if (pull->previous && strcmp(pull->previous, name) == 0) {
+        json_set_string(result, "kind", "unchanged");
+    } else {
+        json_set_string(result, "kind", "full");
+        json_set(result, "items", report_json(report));
+    }
+    answer_result(question->server, question->answer, result);
 }
 
 static void reply(struct question *question, struct member *member)
 {
-    const struct pull *pull = (const struct pull *)question;
     const struct report_options options = ask_options(question);
-    struct session *session = answer_session(question->server, question->answer);
-    struct json *diagnostics, *report;
-    char name[33];
+    const struct workspace *workspace = question->server->workspace;
 
-    if (!session)
-        return;
-    diagnostics =
-        member ? report_file(member->workspace, question->path, &options) : json_new_array();
-    publish_pulled(session, question->path, diagnostics);
-    name_result(diagnostics, name);
-    report = json_new_object();
-    json_set_string(report, "resultId", name);
-    if (pull->previous && strcmp(pull->previous, name) == 0) {
-        json_set_string(report, "kind", "unchanged");
-        json_free(diagnostics);
-    } else {
-        json_set_string(report, "kind", "full");
-        json_set(report, "items", diagnostics);
-    }
-    answer_result(question->server, question->answer, report);
+    (void)member; /* of one that is gone there is nothing to say */
+    if (answer_open(question->server, question->answer))
+        ask_report(question, report_note_file(workspace, question->path, &options), answer);
+    else
+        ask_end(question);
 }
 
 static void release(struct question *question)

@@ -15,6 +15,11 @@ struct generate {
     char **models;
     int model_count;
     uint64_t unit, current; /* what was known when the question came; 0: nothing */
+
+    /* What the answer is made from; held. */
+    struct script *script;
+    int number; /* of the unit in the script */
+    struct outcome *outcome;
 };
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -48,23 +53,24 @@ static struct hash fingerprint(const struct script *script, int number,
     return plain ? outcome->fingerprint : hasher_finish(&hasher);
 }
 
-static void answer(struct question *question, const char *known, const struct script *script,
-                   int number, const struct outcome *outcome, struct json *diagnostics)
+static void answer(struct question *question, const struct report *report)
 {
+    const struct generate *generate = (const struct generate *)question;
+    const struct script *script = generate->script;
+    const struct outcome *outcome = generate->outcome;
     struct json *result = json_new_object(), *sources, *assets;
     char print[33], *folder;
 
-    print_hash(fingerprint(script, number, outcome), print);
+    print_hash(fingerprint(script, generate->number, outcome), print);
     json_set_string(result, "fingerprint", print);
-    if (known && strcmp(known, print) == 0) {
+    if (generate->known && strcmp(generate->known, print) == 0) {
         json_set_bool(result, "unchanged", true);
-        json_free(diagnostics);
         answer_result(question->server, question->answer, result);
         return;
     }
     sources = json_new_array();
     assets = json_new_array();
-    if (outcome->status == COMPILE_OK && !script->units[number].blocked) {
+    if (outcome->status == COMPILE_OK && !script->units[generate->number].blocked) {
         struct json *source = json_new_object();
 
         json_set_string(source, "hintName", outcome->file_name);
@@ -84,7 +90,7 @@ static void answer(struct question *question, const char *known, const struct sc
     }
     json_set(result, "sources", sources);
     json_set(result, "assets", assets);
-    json_set(result, "diagnostics", diagnostics);
+    json_set(result, "diagnostics", report_json(report));
     answer_result(question->server, question->answer, result);
 }
 
@@ -98,9 +104,7 @@ static void answer(struct question *question, const char *known, const struct sc
 struct once {
     struct job job;
     struct server *server;
-    struct answer answer;
-    struct script *script;
-    char *known;
+    struct generate *generate; /* with the script that says just that */
     struct outcome *outcome;
     atomic_bool *cancel;
 };
@@ -108,13 +112,14 @@ struct once {
 static void once_run(struct job *job)
 {
     struct once *once = (struct once *)job;
+    struct script *script = once->generate->script;
     struct outputs outputs;
     bool written = false;
 
-    once->outcome = outcome_new(once->script, 0, &once->server->compile_cache.base, &once->cancel,
-                                true, &written);
+    once->outcome =
+        outcome_new(script, 0, &once->server->compile_cache.base, &once->cancel, true, &written);
     if (once->outcome && once->outcome->compile) {
-        char *folder = path_folder(once->script->path);
+        char *folder = path_folder(script->path);
         const struct write_order order = {
             .compile = once->outcome->compile,
             .folder = folder,
@@ -134,25 +139,25 @@ static void once_run(struct job *job)
 static void once_done(struct job *job)
 {
     struct once *once = (struct once *)job;
-    struct question question = {.server = once->server, .answer = once->answer};
-    const struct report_options options = ask_options(&question);
+    struct generate *generate = once->generate;
+    struct question *question = &generate->question;
+    const struct report_options options = ask_options(question);
 
-    if (once->outcome) {
+    generate->outcome = once->outcome;
+    if (generate->outcome) {
         struct member member = {.kind = MEMBER_SCRIPT,
                                 .workspace = once->server->workspace,
-                                .script = once->script,
-                                .path = once->script->path};
-        struct unit unit = {.member = &member, .outcome = once->outcome};
+                                .script = generate->script,
+                                .path = generate->script->path};
+        struct unit unit = {.member = &member, .outcome = generate->outcome};
 
-        answer(&question, once->known, once->script, 0, once->outcome,
-               report_unit(&unit, &options));
+        ask_report(question, report_note_unit(&unit, &options), answer);
     } else {
-        answer_error(once->server, once->answer, RPC_REQUEST_FAILED, "a model is being written");
+        answer_error(question->server, question->answer, RPC_REQUEST_FAILED,
+                     "a model is being written");
+        ask_end(question);
     }
-    outcome_free(once->outcome);
-    script_release(once->script);
     free(once->cancel);
-    free(once->known);
     free(once);
 }
 
@@ -200,13 +205,15 @@ static struct script *write_script(const struct generate *generate)
 
 static void compile_once(struct generate *generate)
 {
-    struct session *session = answer_session(generate->question.server, generate->question.answer);
-    struct script *script = session ? write_script(generate) : NULL;
+    struct question *question = &generate->question;
+    struct session *session = answer_session(question->server, question->answer);
     struct once *once;
 
-    if (!script) {
-        answer_error(generate->question.server, generate->question.answer, RPC_INVALID_PARAMS,
+    generate->script = session ? write_script(generate) : NULL;
+    if (!generate->script) {
+        answer_error(question->server, question->answer, RPC_INVALID_PARAMS,
                      "class is no name of a class, or models are no paths");
+        ask_end(question);
         return;
     }
     once = memory_new(sizeof *once);
@@ -215,11 +222,9 @@ static void compile_once(struct generate *generate)
     once->job.priority = JOB_INTERACTIVE;
     once->cancel = memory_new(sizeof *once->cancel);
     once->job.also = once->cancel;
-    once->server = generate->question.server;
-    once->answer = generate->question.answer;
-    once->script = script;
-    once->known = memory_text(generate->known);
-    rpc_registry_find(&session->registry, once->answer.ticket)->work = &once->job;
+    once->server = question->server;
+    once->generate = generate;
+    rpc_registry_find(&session->registry, question->answer.ticket)->work = &once->job;
     jobs_submit(once->server->jobs, &once->job);
 }
 
@@ -249,12 +254,15 @@ static void reply(struct question *question, struct member *member)
         answer_error(question->server, question->answer, RPC_REQUEST_FAILED,
                      unit->written_since_ms ? "the model is being written"
                                             : "the model could not be compiled");
+        ask_end(question);
         return;
     }
     if (unit->id == generate->unit && unit->current == generate->current)
         workspace_answered_from_memory(question->server->workspace);
-    answer(question, generate->known, member->script, unit->number, unit->outcome,
-           report_unit(unit, &options));
+    generate->script = script_hold(member->script);
+    generate->number = unit->number;
+    generate->outcome = outcome_hold(unit->outcome);
+    ask_report(question, report_note_unit(unit, &options), answer);
 }
 
 static void release(struct question *question)
@@ -266,6 +274,8 @@ static void release(struct question *question)
     free(generate->models);
     free(generate->class_name);
     free(generate->known);
+    outcome_drop(generate->outcome);
+    script_release(generate->script);
 }
 
 /* onnxgpu/generate: the generated files of one attribute, or that they are unchanged. */

@@ -83,6 +83,7 @@ static void reply(struct question *question, struct member *member)
                   member && member->kind == MEMBER_SCRIPT && member->script
                       ? hover_json(hover, member)
                       : NULL);
+    ask_end(question);
 }
 
 /* textDocument/hover: what the model is that an argument names. */

@@ -1,3 +1,4 @@
+#include "daemon/server/memory.h"
 #include "daemon/server/parent.h"
 #include "daemon/server/publish.h"
 #include "daemon/server/server.h"
@@ -96,28 +97,31 @@ void method_initialized(struct session *session, const struct request *request)
 
 /* --- the end -------------------------------------------------------------------------------- */
 
+/* The requests that are open, the oldest first; in the end that to shut down, which is the last. */
+static bool give_up_one(struct session *session, void *state)
+{
+    const struct answer *last = state;
+    struct rpc_pending *pending = rpc_registry_at(&session->registry, 0);
+    const struct answer answer = {session->id, pending ? pending->ticket : last->ticket};
+
+    if (answer.ticket == last->ticket) {
+        session->state = METHOD_SHUT_DOWN;
+        answer_result(session->server, *last, NULL);
+        return false;
+    }
+    if (pending->work)
+        jobs_cancel(pending->work);
+    answer_error(session->server, answer, RPC_SERVER_CANCELLED, "the server is shutting down");
+    return true;
+}
+
+/* What is open is given up, so that every request has its answer before the last one. */
 void method_shutdown(struct session *session, const struct request *request)
 {
-    struct rpc_registry *registry = &session->registry;
-    size_t i = 0;
+    struct answer *last = memory_new(sizeof *last);
 
-    /* What is open is given up, so that every request has its answer before the last one. */
-    while (i < rpc_registry_count(registry)) {
-        struct rpc_pending *pending = rpc_registry_at(registry, i);
-        const struct answer answer = {session->id, pending->ticket};
-
-        if (answer.ticket == request->answer.ticket) {
-            i++;
-            continue;
-        }
-        if (pending->work)
-            jobs_cancel(pending->work);
-        answer_error(session->server, answer, RPC_SERVER_CANCELLED, "the server is shutting down");
-        if (session->over)
-            return;
-    }
-    session->state = METHOD_SHUT_DOWN;
-    answer_result(session->server, request->answer, NULL);
+    *last = request->answer;
+    session_by_turns(session, give_up_one, free, last);
 }
 
 void method_exit(struct session *session, const struct request *request)

@@ -207,21 +207,52 @@ void method_did_close(struct session *session, const struct request *request)
 
 /* The daemon watches for itself; what a client sees besides (a network file system's changes)
  * settles as any. */
-void method_did_change_watched_files(struct session *session, const struct request *request)
-{
-    json_each(change, json_array(request->params, "changes"))
-    {
-        const char *uri = json_string(change, "uri");
-        char *path = NULL, *canonical;
+struct watched_files {
+    struct server *server;
+    struct rpc_message message;
+    const struct json *next; /* of its changes */
+};
 
-        if (!uri || uri_to_path(uri, &path) < 0)
-            continue;
+static bool take_watched_file(struct session *session, void *state)
+{
+    struct watched_files *files = state;
+    const char *uri = json_string(files->next, "uri");
+    char *path = NULL, *canonical;
+
+    if (uri && uri_to_path(uri, &path) == 0) {
         canonical = path_canonical(path);
         if (workspace_wanted(session->server->workspace, canonical))
             watch_touch(session->server->watch, canonical);
         free(canonical);
         free(path);
     }
+    files->next = json_next(files->next);
+    return files->next != NULL;
+}
+
+static void watched_files_free(void *state)
+{
+    struct watched_files *files = state;
+
+    rpc_message_release(&files->message);
+    free(files);
+}
+
+static void drop_watched_files(void *state)
+{
+    struct watched_files *files = state;
+
+    jobs_dispose(files->server->jobs, watched_files_free, files);
+}
+
+void method_did_change_watched_files(struct session *session, const struct request *request)
+{
+    struct watched_files *files = memory_new(sizeof *files);
+
+    files->server = session->server;
+    files->next = json_first(json_array(request->params, "changes"));
+    files->message = rpc_message_take(request->message);
+    session_by_turns(session, take_watched_file, drop_watched_files, files);
 }
 
 void method_did_change_workspace_folders(struct session *session, const struct request *request)

@@ -201,6 +201,10 @@ void channel_resume(struct channel *channel)
 
 static void piece_free(struct piece *piece)
 {
+    const struct channel_events *events = &piece->channel->events;
+
+    if (events->sent)
+        events->sent(events->state, &piece->message);
     message_release(&piece->message);
     free(piece);
 }

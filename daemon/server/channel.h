@@ -27,6 +27,9 @@ struct channel_events {
     void (*received)(void *state, const char *bytes, size_t length);
     /* The input ended (error 0) or broke; nothing more is received. */
     void (*ended)(void *state, int error);
+    /* A message was written, or given up, and is the receiver's to release. NULL: it is released.
+     */
+    void (*sent)(void *state, struct message *message);
     /* The channel is gone, after channel_close(). */
     void (*closed)(void *state);
 };

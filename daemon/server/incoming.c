@@ -202,15 +202,28 @@ static void refuse_frame(struct session *session, int error)
     session_end(session, 1, true);
 }
 
+static void do_step(struct session *session)
+{
+    const struct session_turns turns = session->turns;
+
+    if (turns.step(session, turns.state) || session->over)
+        return;
+    session->turns.step = NULL;
+    turns.end(turns.state);
+}
+
 void incoming_work(struct session *session)
 {
     struct frame frame;
     int rc = 0;
 
     session->waiting = false;
-    while (!session->over && !session->held && !session->waiting &&
-           (rc = frame_reader_next(&session->reader, &frame)) > 0) {
-        if (frame.pieces.count)
+    while (!session->over && !session->held && !session->waiting) {
+        if (session->turns.step)
+            do_step(session);
+        else if ((rc = frame_reader_next(&session->reader, &frame)) <= 0)
+            break;
+        else if (frame.pieces.count)
             read_long(session, &frame);
         else
             read_short(session, &frame);
@@ -242,6 +255,12 @@ void session_go_on(struct session *session)
     session->held = false;
     session->waiting = true;
     server_come_back(session->server);
+}
+
+void session_by_turns(struct session *session, bool (*step)(struct session *session, void *state),
+                      void (*end)(void *state), void *state)
+{
+    session->turns = (struct session_turns){step, end, state};
 }
 
 void incoming_received(void *state, const char *bytes, size_t length)

@@ -23,9 +23,16 @@ void outcome_drop_compile(struct outcome *outcome)
     outcome->cancel = NULL;
 }
 
-void outcome_free(struct outcome *outcome)
+struct outcome *outcome_hold(struct outcome *outcome)
 {
-    if (!outcome)
+    atomic_fetch_add_explicit(&outcome->holders, 1, memory_order_relaxed);
+    return outcome;
+}
+
+void outcome_drop(struct outcome *outcome)
+{
+    /* What the other holders did with it has to be over before it is freed. */
+    if (!outcome || atomic_fetch_sub_explicit(&outcome->holders, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < outcome->diagnostic_count; i++) {
         free(outcome->diagnostics[i].message);
@@ -186,6 +193,7 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
     struct outcome *outcome = memory_new(sizeof *outcome);
     int models = unit->options.model_count;
 
+    atomic_init(&outcome->holders, 1);
     snapshot_init(&outcome->snapshot);
     outcome->status = status;
     outcome->model_count = models;
@@ -218,7 +226,7 @@ static struct outcome *take(struct compile *compile, enum compile_status status,
         take_buffers(outcome, compile);
         take_assets(outcome, compile);
         if (!take_text(outcome, compile)) {
-            outcome_free(outcome);
+            outcome_drop(outcome);
             return NULL;
         }
     } else if (folder) {

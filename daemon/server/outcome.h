@@ -2,8 +2,9 @@
 #define DAEMON_SERVER_OUTCOME_H
 /*
  * What one compile came to, in a form that outlives the compile: what editors are told, what is
- * served, what has to be written. Made on a worker, then owned by the loop thread and never changed
- * but for its snapshot.
+ * served, what has to be written. Made on a worker, then the loop thread's, which alone looks at
+ * the snapshot and the compile with what belongs to it, and may change them. All else never
+ * changes, and may be read by whoever holds the outcome.
  */
 #include "daemon/language/script.h"
 #include "daemon/server/snapshot.h"
@@ -23,6 +24,7 @@ struct outcome_asset {
 };
 
 struct outcome {
+    atomic_size_t holders;
     enum compile_status status; /* OK, REFUSED or FAILED */
     char *why;                  /* FAILED: one line */
     struct outcome_diagnostic *diagnostics;
@@ -48,14 +50,15 @@ struct outcome {
     struct hash fingerprint; /* of all that a client is served */
 };
 
-/* Compiles unit number `unit` of script. *written: a model is being written, and there is no
- * outcome (NULL). NULL with neither *written nor the cancel flag set: out of memory. keep: the
- * compile is to be written afterwards, and goes on looking at the flag, which the outcome then
- * takes (*cancel is NULL). Worker. */
+/* Compiles unit number `unit` of script; the caller is the first holder. *written: a model is being
+ * written, and there is no outcome (NULL). NULL with neither *written nor the cancel flag set: out
+ * of memory. keep: the compile is to be written afterwards, and goes on looking at the flag, which
+ * the outcome then takes (*cancel is NULL). Worker. */
 struct outcome *outcome_new(struct script *script, int unit, struct compile_cache *cache,
                             atomic_bool **cancel, bool keep, bool *written);
+struct outcome *outcome_hold(struct outcome *outcome);
 /* Accepts NULL. Any thread. */
-void outcome_free(struct outcome *outcome);
+void outcome_drop(struct outcome *outcome);
 /* Frees what was kept for writing. Accepts an outcome that keeps nothing. */
 void outcome_drop_compile(struct outcome *outcome);
 /* Whether the models' contents, read again, hash to these; false also where somebody writes them.

@@ -15,19 +15,23 @@
 /* What is known of a script is shown once all of it is known; but nobody is kept waiting longer
  * than this. */
 #define PATIENCE_MS 500
-/* So many paths are put in order at a time, and looked at for it at most. */
+/* Those that wait are looked at together, no more often than this. */
+#define WAITING_MS 50
+/* So many paths are put in order at a time, and looked at for it at most; and after so many looks,
+ * whether the turn has room for more. */
 #define BATCH 256
 #define BATCH_LOOKS 1024
+#define LOOKS 64
 /* A timer of 0 may come round in the same turn. */
 #define NEXT_TURN_MS 1
 
 struct publish {
     struct server *server;
-    struct table dirty; /* paths; the value is the publish */
-    size_t at;          /* in dirty: how far it was looked through */
-    int64_t wait_ms;    /* how long the first of those passed over has to wait; -1: there is none */
-    bool touched;       /* something was put in since that began, perhaps behind it */
-    char **batch;       /* taken out of dirty, in order */
+    struct table dirty;   /* paths to look at; the value is the publish */
+    size_t at;            /* in dirty: how far it was looked through */
+    struct table waiting; /* paths for which it was not time yet; what makes it time touches them */
+    int64_t due_ms;       /* when those are looked at all the same */
+    char **batch;         /* taken out of dirty, in order */
     size_t batch_count, batch_at;
     uv_timer_t timer;
     bool flushing, closing;
@@ -35,10 +39,20 @@ struct publish {
 
 /* What a session was told last of a file. */
 struct published {
-    char *text; /* of the array */
+    struct hash hash; /* of the array's text */
+    bool empty;       /* the array */
     char *uri;
     int64_t version;
     uint64_t opening; /* of the document that this is a version of; 0: it was not open */
+};
+
+/* What a session is about to be told of a file. */
+struct telling {
+    struct server *server;
+    uint64_t session;
+    char *path;
+    uint64_t change; /* of the document that it is of; 0: it is not open */
+    bool again;      /* there is news since */
 };
 
 static void flush(uv_timer_t *timer);
@@ -48,7 +62,6 @@ struct publish *publish_new(struct server *server)
     struct publish *publish = memory_new(sizeof *publish);
 
     publish->server = server;
-    publish->wait_ms = -1;
     uv_timer_init(server->loop, &publish->timer);
     publish->timer.data = publish;
     uv_unref((uv_handle_t *)&publish->timer);
@@ -63,6 +76,7 @@ static void closed(uv_handle_t *handle)
         free(publish->batch[publish->batch_at++]);
     free(publish->batch);
     table_release(&publish->dirty);
+    table_release(&publish->waiting);
     free(publish);
 }
 
@@ -89,7 +103,6 @@ void publish_touch(struct publish *publish, const char *path)
     if (!publish || publish->closing)
         return;
     table_put(&publish->dirty, path, publish);
-    publish->touched = true;
     arm(publish, 0);
 }
 
@@ -107,9 +120,22 @@ static void published_free(struct published *published)
 {
     if (!published)
         return;
-    free(published->text);
     free(published->uri);
     free(published);
+}
+
+/* What is kept of a report. The URI is taken; document may be NULL. */
+static void keep(struct session *session, const char *path, const struct report *report, char *uri,
+                 const struct document *document)
+{
+    struct published *now = memory_new(sizeof *now);
+
+    now->hash = report->hash;
+    now->empty = report->empty;
+    now->uri = uri;
+    now->version = document ? document->version : -1;
+    now->opening = document ? document->opening : 0;
+    published_free(table_put(&session->published, path, now));
 }
 
 void publish_forget(struct session *session)
@@ -120,6 +146,9 @@ void publish_forget(struct session *session)
     while (table_each(&session->published, &at, NULL, &published))
         published_free(published);
     table_release(&session->published);
+    /* Whoever makes what is in there finds that the session is over. */
+    table_release(&session->telling);
+    table_release(&session->late);
 }
 
 static bool interested_itself(const struct session *session, const char *path)
@@ -215,42 +244,12 @@ static void refreshed(struct session *session, void *state, const struct json *r
         refresh(session);
 }
 
-void publish_pulled(struct session *session, const char *path, const struct json *diagnostics)
+void publish_pulled(struct session *session, const char *path, const struct report *report)
 {
-    struct buffer text = BUFFER_EMPTY;
-    struct published *now;
-
-    if (json_print(&text, diagnostics) == 0) {
-        now = memory_new(sizeof *now);
-        now->text = memory_text(text.data);
-        now->uri = memory_text("");
-        now->version = -1;
-        published_free(table_put(&session->published, path, now));
-    }
-    buffer_release(&text);
-}
-
-/* Whether what a session that pulls was given last is out of date. */
-static bool pull_again(struct session *session, const char *path)
-{
-    struct server *server = session->server;
-    const struct report_options options = {session->encoding, session->related_information,
-                                           session->id};
-    struct published *last = table_get(&session->published, path);
-    struct json *diagnostics;
-    struct buffer text = BUFFER_EMPTY;
-    bool news;
-
-    /* What was never asked for is asked for when it is wanted. */
-    if (!last || !documents_find_path(&server->documents, session->id, path))
-        return false;
-    diagnostics = report_file(server->workspace, path, &options);
-    news = json_print(&text, diagnostics) == 0 && strcmp(last->text, text.data) != 0;
-    if (news)
-        publish_pulled(session, path, diagnostics);
-    json_free(diagnostics);
-    buffer_release(&text);
-    return news;
+    keep(session, path, report, memory_text(""), NULL);
+    /* It was not known yet that the session has it when the news came. */
+    if (report->later)
+        publish_touch(session->server->publish, path);
 }
 
 /* Whether what is known is of this text. Of one that has changed since there is nothing to say; but
@@ -267,62 +266,127 @@ static bool is_of(const struct member *member, const struct document *document)
             memcmp(member->script->text.bytes.data, text->data, text->length) == 0);
 }
 
-static void publish_to(struct session *session, const char *path)
+/* Where what the session was given last is out of date, it is to ask again. */
+static void tell_to_pull(struct session *session, const char *path, const struct report *report)
+{
+    const struct published *last = table_get(&session->published, path);
+
+    if (!last || hash_equal(last->hash, report->hash))
+        return;
+    keep(session, path, report, memory_text(""), NULL);
+    session->pull_news = true;
+    if (report->later)
+        arm(session->server->publish, 0);
+}
+
+static void notify(struct session *session, const char *uri, int64_t version,
+                   struct json *diagnostics)
+{
+    session_notify(session, METHOD_publish_diagnostics,
+                   lsp_publish_params(uri, version, diagnostics), false);
+}
+
+static void push(struct session *session, const char *path, const struct document *document,
+                 const struct report *report)
+{
+    struct published *last = table_get(&session->published, path);
+    int64_t version = document ? document->version : -1;
+    uint64_t opening = document ? document->opening : 0;
+    bool same, renamed;
+    char *uri = NULL;
+
+    if (!last && report->empty && !document)
+        return;
+    if (last && opening == last->opening && version < last->version)
+        return;
+    uri = report_uri(session->server->workspace, path, session->id);
+    same = last && hash_equal(last->hash, report->hash);
+    renamed = last && strcmp(last->uri, uri) != 0;
+    if (same && !renamed &&
+        (report->empty || (last->version == version && last->opening == opening))) {
+        last->version = version;
+        last->opening = opening;
+        goto out;
+    }
+    /* Under another URI than before, the old one is emptied. */
+    if (renamed && !last->empty)
+        notify(session, last->uri, -1, json_new_array());
+    if (session->over)
+        goto out;
+    if (!report->empty || document)
+        keep(session, path, report, memory_text(uri), document);
+    else
+        published_free(table_take(&session->published, path));
+    if (document || !report->empty || !renamed)
+        notify(session, uri, version, report_json(report));
+out:
+    free(uri);
+}
+
+static uint64_t change_of(const struct document *document)
+{
+    return document ? document->change : 0;
+}
+
+static void take_report(void *state, const struct report *report)
+{
+    struct telling *telling = state;
+    struct server *server = telling->server;
+    struct session *session = session_find(server, telling->session);
+    struct document *document;
+
+    if (!session || session->over)
+        goto out;
+    table_take(&session->telling, telling->path);
+    if (session->state != METHOD_RUNNING)
+        goto out;
+    document = documents_find_path(&server->documents, session->id, telling->path);
+    if (change_of(document) != telling->change)
+        telling->again = true;
+    else if (report->text && session->pull)
+        tell_to_pull(session, telling->path, report);
+    else if (report->text)
+        push(session, telling->path, document, report);
+    if (telling->again)
+        publish_touch(server->publish, telling->path);
+out:
+    free(telling->path);
+    free(telling);
+}
+
+/* Tells the session of the file, where it has to be told. */
+static void tell(struct session *session, const char *path)
 {
     struct server *server = session->server;
     const struct member *member = workspace_find(server->workspace, path);
     struct document *document = documents_find_path(&server->documents, session->id, path);
     const struct report_options options = {session->encoding, session->related_information,
                                            session->id};
-    struct published *last = table_get(&session->published, path), *now;
-    struct json *diagnostics = report_file(server->workspace, path, &options);
-    bool empty, same, renamed;
-    int64_t version = document ? document->version : -1;
-    uint64_t opening = document ? document->opening : 0;
-    struct buffer text = BUFFER_EMPTY;
-    char *uri = NULL;
+    struct telling *telling = table_get(&session->telling, path);
 
-    if (json_print(&text, diagnostics) < 0)
-        goto out;
-    empty = strcmp(text.data, "[]") == 0;
-    if (document && member && member->kind == MEMBER_SCRIPT && !is_of(member, document))
-        goto out;
-    if (!last && empty && !document)
-        goto out;
-    if (last && opening == last->opening && version < last->version)
-        goto out;
-    uri = report_uri(server->workspace, path, session->id);
-    same = last && strcmp(last->text, text.data) == 0;
-    renamed = last && strcmp(last->uri, uri) != 0;
-    if (same && !renamed && (empty || (last->version == version && last->opening == opening))) {
-        last->version = version;
-        last->opening = opening;
-        goto out;
+    /* One after the other, so that the last one says what there is to say. */
+    if (telling) {
+        telling->again = true;
+        return;
     }
-    /* Under another URI than before, the old one is emptied. */
-    if (renamed && strcmp(last->text, "[]") != 0)
-        session_notify(session, METHOD_publish_diagnostics,
-                       lsp_publish_params(last->uri, -1, json_new_array()), false);
-    published_free(table_take(&session->published, path));
-    if (session->over)
-        goto out;
-    if (!empty || document) {
-        now = memory_new(sizeof *now);
-        now->text = memory_text(text.data);
-        now->uri = memory_text(uri);
-        now->version = version;
-        now->opening = opening;
-        table_put(&session->published, path, now);
+    /* Of what is said of a file again and again, the last is enough for who reads slowly. */
+    if (!session->pull && session_is_behind(session)) {
+        table_put(&session->late, path, session);
+        return;
     }
-    if (document || !empty || !renamed) {
-        session_notify(session, METHOD_publish_diagnostics,
-                       lsp_publish_params(uri, version, diagnostics), false);
-        diagnostics = NULL;
-    }
-out:
-    free(uri);
-    json_free(diagnostics);
-    buffer_release(&text);
+    /* What was never asked for is asked for when it is wanted. */
+    if (session->pull && (!document || !table_get(&session->published, path)))
+        return;
+    if (!session->pull && document && member && member->kind == MEMBER_SCRIPT &&
+        !is_of(member, document))
+        return;
+    telling = memory_new(sizeof *telling);
+    telling->server = server;
+    telling->session = session->id;
+    telling->path = memory_text(path);
+    telling->change = change_of(document);
+    table_put(&session->telling, path, telling);
+    report_make(server, report_note_file(server->workspace, path, &options), take_report, telling);
 }
 
 static int compare(const void *a, const void *b)
@@ -330,39 +394,76 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Takes out what it is time for. False: dirty was looked through to its end. */
-static bool take_batch(struct publish *publish)
+static int64_t now_ms(const struct publish *publish)
 {
-    const char *key;
-    void *value;
-
-    publish->batch_at = publish->batch_count = 0;
-    for (int looks = 0; publish->batch_count < BATCH && looks < BATCH_LOOKS; looks++) {
-        int64_t left;
-
-        if (!table_each(&publish->dirty, &publish->at, &key, &value))
-            return false;
-        left = patience(publish->server->workspace, key);
-        if (left) {
-            publish->wait_ms =
-                publish->wait_ms < 0 || left < publish->wait_ms ? left : publish->wait_ms;
-            continue;
-        }
-        publish->batch = memory_grow(publish->batch, publish->batch_count, sizeof *publish->batch);
-        publish->batch[publish->batch_count++] = memory_text(key);
-        table_take(&publish->dirty, key);
-    }
-    return true;
+    return (int64_t)uv_now(publish->timer.loop);
 }
 
-/* The next paths, in their order. False: there are none. */
-static bool fill(struct publish *publish)
+static void wait_for(struct publish *publish, const char *path, int64_t left)
 {
-    bool left = take_batch(publish);
+    int64_t due = now_ms(publish) + (left > WAITING_MS ? left : WAITING_MS);
 
+    if (!publish->waiting.count || due < publish->due_ms)
+        publish->due_ms = due;
+    table_put(&publish->waiting, path, publish);
+}
+
+/* A path that is to be looked at, to be freed; NULL: there is none. */
+static char *take_dirty(struct publish *publish)
+{
+    const char *key;
+    char *path;
+    void *value;
+
+    if (!publish->dirty.count && publish->waiting.count && now_ms(publish) >= publish->due_ms) {
+        struct table empty = publish->dirty;
+
+        publish->dirty = publish->waiting;
+        publish->waiting = empty;
+        publish->at = 0;
+    }
+    if (!publish->dirty.count)
+        return NULL;
+    /* What was put in behind the search is found the next time round. */
+    if (!table_each(&publish->dirty, &publish->at, &key, &value)) {
+        publish->at = 0;
+        table_each(&publish->dirty, &publish->at, &key, &value);
+    }
+    path = memory_text(key);
+    table_take(&publish->dirty, path);
+    table_take(&publish->waiting, path);
+    /* A large table would be searched from end to end for a single path. */
+    if (!publish->dirty.count) {
+        table_release(&publish->dirty);
+        publish->at = 0;
+    }
+    return path;
+}
+
+/* The next paths that it is time for, in their order. */
+static void fill(struct publish *publish)
+{
+    publish->batch_at = publish->batch_count = 0;
+    for (int looks = 1; publish->batch_count < BATCH && looks < BATCH_LOOKS; looks++) {
+        char *path = take_dirty(publish);
+        int64_t left;
+
+        if (!path)
+            break;
+        left = patience(publish->server->workspace, path);
+        if (left) {
+            wait_for(publish, path, left);
+            free(path);
+        } else {
+            publish->batch =
+                memory_grow(publish->batch, publish->batch_count, sizeof *publish->batch);
+            publish->batch[publish->batch_count++] = path;
+        }
+        if (looks % LOOKS == 0 && !turn_has_room(publish->timer.loop))
+            break;
+    }
     if (publish->batch_count)
         qsort(publish->batch, publish->batch_count, sizeof *publish->batch, compare);
-    return left || publish->batch_count;
 }
 
 static void publish_path(struct publish *publish, const char *path)
@@ -372,11 +473,21 @@ static void publish_path(struct publish *publish, const char *path)
         if (session->over || !session->editor || !session->ready ||
             session->state != METHOD_RUNNING || !publish_interested(session, path))
             continue;
-        if (session->pull)
-            session->pull_news = pull_again(session, path) || session->pull_news;
-        else
-            publish_to(session, path);
+        tell(session, path);
     }
+}
+
+void publish_late(struct session *session)
+{
+    const char *path;
+    void *value;
+    size_t at = 0;
+
+    if (!session->late.count || session_is_behind(session))
+        return;
+    while (table_each(&session->late, &at, &path, &value))
+        publish_touch(session->server->publish, path);
+    table_release(&session->late);
 }
 
 static void tell_of_news(struct server *server)
@@ -401,34 +512,32 @@ static void publish_next(struct publish *publish)
     free(path);
 }
 
+static bool is_left(const struct publish *publish)
+{
+    return publish->batch_at < publish->batch_count || publish->dirty.count;
+}
+
 static void flush(uv_timer_t *timer)
 {
     struct publish *publish = timer->data;
-    struct server *server = publish->server;
-    bool more = true, left = true;
+    bool more;
 
     publish->flushing = true;
-    while (more && left) {
+    do {
         if (publish->batch_at < publish->batch_count)
             publish_next(publish);
         else
-            left = fill(publish);
+            fill(publish);
         more = turn_more(timer->loop);
-    }
-    tell_of_news(server);
+    } while (more && is_left(publish));
+    tell_of_news(publish->server);
     publish->flushing = false;
-    if (left) {
+    if (is_left(publish))
         arm(publish, NEXT_TURN_MS);
-        return;
-    }
-    /* Those passed over are looked at again from the beginning. */
-    publish->at = 0;
-    if (publish->touched)
-        arm(publish, NEXT_TURN_MS);
-    else if (publish->wait_ms >= 0)
-        arm(publish, (uint64_t)publish->wait_ms);
-    publish->touched = false;
-    publish->wait_ms = -1;
+    else if (publish->waiting.count)
+        arm(publish,
+            (uint64_t)(publish->due_ms > now_ms(publish) ? publish->due_ms - now_ms(publish)
+                                                         : NEXT_TURN_MS));
 }
 
 void publish_generated(struct publish *publish, const char *script, char *const *files,

@@ -12,7 +12,7 @@
 struct server;
 struct session;
 struct publish;
-struct json;
+struct report;
 
 struct publish *publish_new(struct server *server);
 void publish_free(struct publish *publish);
@@ -21,8 +21,10 @@ void publish_touch(struct publish *publish, const char *path);
 /* Everything anew for a session that has just become ready. */
 void publish_all(struct publish *publish);
 void publish_forget(struct session *session);
-/* The session has pulled these diagnostics (an array) of a document. */
-void publish_pulled(struct session *session, const char *path, const struct json *diagnostics);
+/* The session has pulled these diagnostics of a document. */
+void publish_pulled(struct session *session, const char *path, const struct report *report);
+/* The session has read some of what was sent: it is told of what had to wait for that. */
+void publish_late(struct session *session);
 /* Whether the session is told of the file: it lies in a folder of its, is open there, or belongs to
  * a script that does. */
 bool publish_interested(const struct session *session, const char *path);

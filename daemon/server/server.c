@@ -79,7 +79,9 @@ static void come_back(uv_idle_t *handle)
     uv_idle_stop(handle);
     for (struct session *session = process->server.sessions, *next; session; session = next) {
         next = session->next;
-        if (session->waiting && !session->over)
+        if (session->over)
+            session_end_some(session);
+        else if (session->waiting)
             incoming_work(session);
     }
 }

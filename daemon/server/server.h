@@ -63,7 +63,7 @@ void server_session_closed(struct server *server, bool stdio, int exit_code);
 /* A warning for the log and for every editor. */
 void server_warn(struct server *server, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Sessions have messages that wait: they are handled in the next turn. */
+/* Sessions have messages that wait, or things to close: in the next turn. */
 void server_come_back(struct server *server);
 int64_t server_uptime_ms(const struct server *server);
 

@@ -9,6 +9,7 @@
 #include "daemon/server/progress.h"
 #include "daemon/server/publish.h"
 #include "daemon/server/server.h"
+#include "daemon/server/turn.h"
 #include "protocol/uri.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -16,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An optional message is sent only while less than this waits. */
-#define OPTIONAL_LIMIT ((size_t)1024 * 1024)
+/* With more than this the client is behind. */
+#define BEHIND ((size_t)1024 * 1024)
 
 /* --- sending -------------------------------------------------------------------------------- */
 
@@ -27,6 +28,7 @@ void session_send(struct session *session, struct message *body)
         message_release(body);
         return;
     }
+    turn_did(session->server->loop, 1);
     if (body->bytes.failed || frame_message(body) < 0) {
         log_line(LOG_ERROR, "session %llu: a message could not be made",
                  (unsigned long long)session->id);
@@ -41,17 +43,21 @@ void session_send(struct session *session, struct message *body)
     }
 }
 
+bool session_is_behind(const struct session *session)
+{
+    return session->channel && channel_queued(session->channel) > BEHIND;
+}
+
 void session_notify(struct session *session, enum method_id method, struct json *params,
                     bool optional)
 {
     struct message body = MESSAGE_EMPTY;
 
-    if (session->over || !session->channel ||
-        (optional && channel_queued(session->channel) > OPTIONAL_LIMIT)) {
+    if (session->over || !session->channel || (optional && session_is_behind(session))) {
         json_free(params);
         return;
     }
-    rpc_write_notification(&body.bytes, method_name(method), params);
+    rpc_write_notification(&body, method_name(method), params);
     if (body.bytes.length == 0)
         body.bytes.failed = true;
     session_send(session, &body);
@@ -134,9 +140,8 @@ void answer_error(struct server *server, struct answer answer, int code, const c
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-static void closed(void *state)
+static void session_free(struct session *session)
 {
-    struct session *session = state;
     struct server *server = session->server;
     struct session **at = &server->sessions;
     bool stdio = session->stdio;
@@ -145,19 +150,58 @@ static void closed(void *state)
     while (*at != session)
         at = &(*at)->next;
     *at = session->next;
+    if (session->turns.step)
+        session->turns.end(session->turns.state);
     frame_reader_release(&session->reader);
-    rpc_registry_release(&session->registry);
-    free(session->asked);
+    for (size_t i = 0; i < session->root_count; i++)
+        free(session->roots[i]);
     free(session->roots);
+    free(session->asked);
     free(session);
     server_session_closed(server, stdio, exit_code);
+}
+
+static void closed(void *state)
+{
+    struct session *session = state;
+
+    session->gone = true;
+    if (session->ended)
+        session_free(session);
+}
+
+static void dispose(void *thing)
+{
+    struct message *message = thing;
+
+    message_release(message);
+    free(message);
+}
+
+static void sent(void *state, struct message *message)
+{
+    struct session *session = state;
+    struct message *taken;
+
+    /* Tens of mebibytes take their time. */
+    if (message->cut_count || message->bytes.capacity >= MESSAGE_CUT) {
+        taken = memory_new(sizeof *taken);
+        *taken = *message;
+        *message = (struct message)MESSAGE_EMPTY;
+        jobs_dispose(session->server->jobs, dispose, taken);
+    }
+    if (!session->over)
+        publish_late(session);
 }
 
 struct session *session_new(struct server *server, int input, int output, bool stdio, int *error)
 {
     struct session *session = memory_new(sizeof *session);
-    const struct channel_events events = {
-        .state = session, .received = incoming_received, .ended = incoming_ended, .closed = closed};
+    const struct channel_events events = {.state = session,
+                                          .received = incoming_received,
+                                          .ended = incoming_ended,
+                                          .sent = sent,
+                                          .closed = closed};
 
     session->server = server;
     session->id = ++server->last_session;
@@ -179,10 +223,64 @@ struct session *session_new(struct server *server, int input, int output, bool s
     return session;
 }
 
+/* One thing that it has open; false: there is none. */
+static bool close_one(struct session *session)
+{
+    struct server *server = session->server;
+    struct document *document;
+    char *path;
+
+    /* Where the daemon leaves, nobody sees it. */
+    if (session->stdio || server->leaving)
+        return false;
+    document = documents_of(&server->documents, session->id);
+    if (document) {
+        path = memory_text(document->path);
+        text_drop_later(documents_close(&server->documents, document), server->jobs);
+        if (path)
+            workspace_edited(server->workspace, path);
+        free(path);
+        return true;
+    }
+    if (!session->root_count)
+        return false;
+    path = session->roots[--session->root_count];
+    workspace_remove_root(server->workspace, path);
+    free(path);
+    return true;
+}
+
+void session_end_some(struct session *session)
+{
+    bool more = true;
+
+    if (session->ended)
+        return;
+    while (more && close_one(session))
+        more = turn_more(session->server->loop);
+    if (!more) {
+        server_come_back(session->server);
+        return;
+    }
+    session->ended = true;
+    if (session->gone)
+        session_free(session);
+}
+
+/* What works for it is not needed any more. */
+static void give_up(struct session *session)
+{
+    for (size_t i = 0; i < rpc_registry_count(&session->registry); i++) {
+        const struct rpc_pending *pending = rpc_registry_at(&session->registry, i);
+
+        if (pending->work)
+            jobs_cancel(pending->work);
+    }
+    rpc_registry_release(&session->registry);
+}
+
 void session_end(struct session *session, int exit_code, bool flush)
 {
-    struct document *document;
-
     if (session->over)
         return;
     session->over = true;
@@ -193,21 +291,9 @@ void session_end(struct session *session, int exit_code, bool flush)
     progress_forget(session);
     publish_forget(session);
     parent_forget(session);
-    while ((document = documents_of(&session->server->documents, session->id))) {
-        char *path = memory_text(document->path);
-
-        text_drop_later(documents_close(&session->server->documents, document),
-                        session->server->jobs);
-        if (path)
-            workspace_edited(session->server->workspace, path);
-        free(path);
-    }
-    for (size_t i = 0; i < session->root_count; i++) {
-        workspace_remove_root(session->server->workspace, session->roots[i]);
-        free(session->roots[i]);
-    }
-    session->root_count = 0;
+    give_up(session);
     channel_close(session->channel, flush);
+    server_come_back(session->server);
 }
 
 static char *root_of(const char *uri)

@@ -43,11 +43,18 @@ struct session {
     bool editor; /* began with initialize */
     bool ready;  /* said initialized */
     bool over;   /* closing: nothing is handled any more */
+    bool ended;  /* over, and what it had open is closed */
+    bool gone;   /* its channel is */
     int exit_code;
     struct frame_reader reader;
     bool held;       /* a worker has a message of it: those behind it wait */
     bool waiting;    /* messages are left for the next turn */
     bool input_over; /* nothing comes after what has arrived */
+    struct session_turns {
+        bool (*step)(struct session *session, void *state); /* NULL: there is none */
+        void (*end)(void *state);
+        void *state;
+    } turns;
     struct rpc_registry registry;
 
     enum lsp_encoding encoding;
@@ -55,6 +62,8 @@ struct session {
     char **roots; /* folders that the session wants watched */
     size_t root_count;
     struct table published; /* of publish.c */
+    struct table telling;   /* likewise, as is the next one */
+    struct table late;      /* paths of which it is to be told once it has read what was sent */
     bool refreshing, refresh_again;
     bool pull_news;                    /* diagnostics that it pulled are others by now */
     struct session_progress *progress; /* of progress.c */
@@ -74,6 +83,8 @@ struct session {
 struct session *session_new(struct server *server, int input, int output, bool stdio, int *error);
 /* Ends it: what is open is forgotten, what was sent is flushed. */
 void session_end(struct session *session, int exit_code, bool flush);
+/* Goes on with that, where it is over; by turns. */
+void session_end_some(struct session *session);
 struct session *session_find(struct server *server, uint64_t id);
 
 /*
@@ -83,10 +94,16 @@ struct session *session_find(struct server *server, uint64_t id);
  */
 void session_hold(struct session *session);
 void session_go_on(struct session *session);
+/* The same for what would take too many things for a turn (turn.h): step does one of them, false
+ * where that was the last. end is called once, also where the session ends before. */
+void session_by_turns(struct session *session, bool (*step)(struct session *session, void *state),
+                      void (*end)(void *state), void *state);
 
 /* The one way out of the daemon. Takes the body. */
 void session_send(struct session *session, struct message *body);
-/* An optional message is dropped where the client is slow. params are taken. */
+/* The client has so much to read that what can wait, or be left out, had better. */
+bool session_is_behind(const struct session *session);
+/* An optional message is dropped where the client is behind. params are taken. */
 void session_notify(struct session *session, enum method_id method, struct json *params,
                     bool optional);
 void session_ask(struct session *session, enum method_id method, struct json *params,

@@ -79,12 +79,17 @@ bool turn_has_room(struct uv_loop_s *loop)
     return !turn->full;
 }
 
-bool turn_more(struct uv_loop_s *loop)
+void turn_did(struct uv_loop_s *loop, size_t things)
 {
     struct turn *turn = loop->data;
 
     if (turn)
-        turn->things++;
+        turn->things += things;
+}
+
+bool turn_more(struct uv_loop_s *loop)
+{
+    turn_did(loop, 1);
     return turn_has_room(loop);
 }
 

@@ -40,6 +40,8 @@ void turn_free(struct turn *turn);
 bool turn_more(struct uv_loop_s *loop);
 /* The same without having done anything. */
 bool turn_has_room(struct uv_loop_s *loop);
+/* So many things were done, by somebody who has no more of them. */
+void turn_did(struct uv_loop_s *loop, size_t things);
 void turn_figures(const struct turn *turn, struct turn_figures *figures);
 
 #endif

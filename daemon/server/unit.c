@@ -99,21 +99,25 @@ bool unit_generates(const struct unit *unit, const char *path)
 
 static void dispose(void *outcome)
 {
-    outcome_free(outcome);
+    outcome_drop(outcome);
 }
 
-/* A compile holds as much memory as its model is large, a text is long, and giving that back takes
- * its time. Accepts NULL. */
-static void free_later(struct server *server, struct outcome *outcome)
+/* So many diagnostics are given back at once. */
+#define FEW 256
+
+/* A compile holds as much memory as its model is large, a text is long, diagnostics are many, and
+ * giving that back takes its time. Accepts NULL. */
+static void drop_later(struct server *server, struct outcome *outcome)
 {
     size_t length = 0;
 
     if (outcome && outcome->text_json)
         shared_bytes(outcome->text_json, &length);
-    if (outcome && (outcome->compile || length >= MESSAGE_CUT) && !server->workspace->leaving)
+    if (outcome && (outcome->compile || length >= MESSAGE_CUT || outcome->diagnostic_count > FEW) &&
+        !server->workspace->leaving)
         jobs_dispose(server->jobs, dispose, outcome);
     else
-        outcome_free(outcome);
+        outcome_drop(outcome);
 }
 
 void unit_free(struct unit *unit)
@@ -125,7 +129,7 @@ void unit_free(struct unit *unit)
     /* What is being written is written to its end: half a set of files helps nobody. */
     if (unit->writing)
         unit->writing->unit = NULL;
-    free_later(unit->member->workspace->server, unit->outcome);
+    drop_later(unit->member->workspace->server, unit->outcome);
     free(unit->write_why);
     free(unit);
 }
@@ -135,6 +139,7 @@ static struct outcome *part_with_compile(struct outcome *outcome)
 {
     struct outcome *taken = memory_new(sizeof *taken);
 
+    atomic_init(&taken->holders, 1);
     taken->compile = outcome->compile;
     taken->kept = outcome->kept;
     taken->cancel = outcome->cancel;
@@ -171,7 +176,7 @@ static void adopt(struct unit *unit, struct compile_work *work)
     work->outcome = NULL;
     if (outcome->status == COMPILE_FAILED)
         log_line(LOG_ERROR, "%s: %s", work->script->path, outcome->why);
-    free_later(work->server, unit->outcome);
+    drop_later(work->server, unit->outcome);
     unit->outcome = outcome;
     unit->current = work->job.revision;
     unit->written_since_ms = 0;
@@ -214,7 +219,7 @@ static void compile_done(struct job *job)
         }
         member_touch(member);
     }
-    free_later(work->server, work->outcome);
+    drop_later(work->server, work->outcome);
     free(work->cancel);
     script_release(work->script);
     free(work);
@@ -352,7 +357,7 @@ static void write_done(struct job *job)
         unit_write(unit); /* what came meanwhile */
     }
     outputs_release(&work->outputs);
-    outcome_free(work->outcome);
+    outcome_drop(work->outcome);
     free(work->folder);
     free(work->script);
     free(work);
@@ -376,7 +381,7 @@ void unit_write(struct unit *unit)
     if (row->blocked || !member->saved) {
         /* It would be a file for a text that the user has not saved. The compile is cheap to repeat
          * from the cache, and dear to keep. */
-        free_later(member->workspace->server, part_with_compile(unit->outcome));
+        drop_later(member->workspace->server, part_with_compile(unit->outcome));
         unit->unwritten = !member->saved;
         return;
     }

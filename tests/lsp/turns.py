@@ -9,16 +9,19 @@ sees the new text, published versions never go backwards, and nothing is left ov
 
 import os
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import time
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import play  # noqa: E402
 
-# What a turn has room for (daemon/server/turn.h), and one more for each part of the daemon that had something to do.
-MOST = 256 + 16
+# What a turn has room for (daemon/server/turn.h), and a few more for each part of the daemon that had something to do.
+MOST = 256 + 64
 WAIT = 600  # seconds, for slow machines: nothing judges how long it takes
 
 
@@ -31,9 +34,28 @@ def need(condition, what):
         raise Trouble(what)
 
 
+class Connection(play.Daemon):
+    """A session of a daemon that listens."""
+
+    def __init__(self, place):
+        end = time.monotonic() + WAIT
+        while True:
+            self.socket = socket.socket(socket.AF_UNIX)
+            try:
+                self.socket.connect(place)
+                break
+            except OSError:
+                self.socket.close()
+                need(time.monotonic() < end, "nobody listens")
+                time.sleep(0.05)
+        self.process = types.SimpleNamespace(stdin=self.socket.makefile("wb"), stdout=self.socket.makefile("rb"))
+        self.messages = play.queue.Queue()
+        play.threading.Thread(target=self.read, daemon=True).start()
+
+
 class Client:
-    def __init__(self, program, folder, cache):
-        self.daemon = play.Daemon(program, ["--no-write", "--cache", cache], folder, sys.stderr)
+    def __init__(self, daemon, folder):
+        self.daemon = daemon
         self.folder, self.asked, self.published, self.answers = folder, 0, {}, {}
         self.ask("initialize", {"processId": None, "rootUri": "file://" + folder,
                                 "capabilities": {"textDocument": {"publishDiagnostics": {"versionSupport": True}}}})
@@ -84,6 +106,14 @@ class Client:
         while not condition(self.status()):
             need(time.monotonic() < end, "%s: %s" % (what, self.status()))
             time.sleep(0.05)
+
+    def document(self, name, version, text):
+        return self.frame({"method": "textDocument/didOpen", "params": {"textDocument": {
+            "uri": self.uri(name), "languageId": "csharp", "version": version, "text": text}}})
+
+    def until_published(self, name, condition):
+        while not condition(*self.published.get(self.uri(name), (-1, []))):
+            self.take()
 
     def leave(self):
         self.daemon.process.stdin.close()
@@ -204,16 +234,91 @@ def branch(client, model):
     client.until("folders are forgotten", lambda s: s["watched"]["folders"] == 1)
 
 
+def many_diagnostics(client):
+    """Thousands of diagnostics of one model, pushed, asked for, and published anew with every edit."""
+    many = 2000
+    model = play.onnxwrite.Model("wrong", seed=1)
+    x = model.input("x", [1, 3, 8, 8])
+    for i in range(many):
+        model.output(model.node("RoiPooling", [x], name="/net/layer_%d/pool" % i), [1, 3, 8, 8])
+    model.save(os.path.join(client.folder, "wrong.onnx"))
+    text = "using Tsukimi;\n[OnnxGpu(\"wrong.onnx\")] public partial class Wrong : TsukimiBehaviour { }\n"
+    with open(os.path.join(client.folder, "Wrong.cs"), "w", encoding="utf-8") as f:
+        f.write(text)
+    client.until_published("Wrong.cs", lambda _, d: len(d) == many)
+    client.until_published("wrong.onnx", lambda _, d: len(d) == many)
+    checked = client.ask("onnxgpu/check", {"uri": client.uri("Wrong.cs")})["result"]["diagnostics"]
+    need(checked == client.published[client.uri("Wrong.cs")][1], "what is published is not what a check says")
+    made = client.ask("onnxgpu/generate", {"script": client.uri("Wrong.cs"), "class": "Wrong", "models": ["wrong.onnx"]})
+    need(made["result"]["diagnostics"] == checked, "what is generated is not what a check says")
+    once = client.ask("onnxgpu/generate", {"script": client.uri("None.cs"), "class": "None", "models": ["wrong.onnx"]})
+    need(len(once["result"]["diagnostics"]) == many, "generated for a class that is nowhere")
+    client.send(client.document("Wrong.cs", 1, text))
+    for version in range(2, 30):
+        client.send(client.frame({"method": "textDocument/didChange", "params": {
+            "textDocument": {"uri": client.uri("Wrong.cs"), "version": version},
+            "contentChanges": [{"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+                                "text": "\n"}]}}))
+        if version % 5 == 0:
+            client.status()
+    client.until_published("Wrong.cs", lambda version, d: version == 29 and all(one["range"]["start"]["line"] == 29 for one in d))
+    client.send(client.frame({"method": "textDocument/didClose", "params": {"textDocument": {"uri": client.uri("Wrong.cs")}}}))
+    client.until_published("Wrong.cs", lambda _, d: len(d) == many and d[0]["range"]["start"]["line"] == 1)
+    os.remove(os.path.join(client.folder, "Wrong.cs"))
+    client.until_published("Wrong.cs", lambda _, d: not d)
+
+
+def sessions(program, folder, cache):
+    """Thousands of requests are open when a session shuts down, or goes; thousands of documents when it does."""
+    place = os.path.join(folder, "socket")
+    inside = os.path.join(folder, "inside")
+    os.mkdir(inside)
+    with open(os.path.join(folder, "model.onnx"), "wb") as f:
+        f.write(play.models()["good"])
+    process = subprocess.Popen([program, "--listen", place, "--no-write", "--cache", cache], stderr=sys.stderr)
+    try:
+        watcher = Client(Connection(place), inside)
+        explain = {"method": "onnxgpu/explain", "params": {"uri": "file://%s/model.onnx" % folder}}
+
+        client = Client(Connection(place), folder + "/none")
+        ids = ["open %d" % i for i in range(3000)] + ["shutdown"]
+        client.send(b"".join(client.frame({"id": i, **explain}) for i in ids[:-1]) +
+                    client.frame({"id": "shutdown", "method": "shutdown"}) + client.frame({"id": "late", **explain}))
+        client.wait_for("late")
+        need(client.answers["late"][0]["error"]["code"] == -32600, "a request after shutdown")
+        need(list(client.answers)[-2:] == ["shutdown", "late"], "something was answered after shutdown")
+        for i in ids:
+            need(len(client.answers.get(i, [])) == 1, "%s: %s" % (i, client.answers.get(i)))
+            need("result" in client.answers[i][0] or client.answers[i][0]["error"]["code"] == -32802, client.answers[i])
+        watcher.status()
+
+        for asks, opens in ((3000, 0), (0, 3000)):
+            client = Client(Connection(place), inside)
+            client.send(b"".join(client.frame({"id": "open %d" % i, **explain}) for i in range(asks)) +
+                        b"".join(client.document("A%d.cs" % i, 1, "[OnnxGpu(\"none.onnx\")] partial class A%d { }" % i)
+                                 for i in range(opens)))
+            if opens:
+                client.until("documents are read", lambda s: s["scripts"] == opens)
+            client.daemon.socket.shutdown(socket.SHUT_RDWR)
+            watcher.until("it is as though they had never been", lambda s: s["scripts"] == 0 and s["queue"]["interactive"] == 0)
+            watcher.until_published("A%d.cs" % (opens - 1), lambda _, d: not d)
+            need(not any(d for _, d in watcher.published.values()), "diagnostics of a script that is nowhere")
+    finally:
+        process.terminate()
+        process.wait(WAIT)
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     base = os.path.realpath(tempfile.mkdtemp(prefix="onnxgpu-turns-"))
     failed = 0
     tests = [("flood", flood), ("large document", large_document), ("reopened", reopened), ("many values", many_values),
-             ("branch", lambda client: branch(client, play.models()["good"]))]
+             ("many diagnostics", many_diagnostics), ("branch", lambda client: branch(client, play.models()["good"]))]
+    cache = os.path.join(base, "cache.sqlite")
     for name, test in tests:
         folder = os.path.join(base, name.replace(" ", "-"))
         os.mkdir(folder)
-        client = Client(program, folder, os.path.join(base, "cache.sqlite"))
+        client = Client(play.Daemon(program, ["--no-write", "--cache", cache], folder, sys.stderr), folder)
         try:
             test(client)
             client.status()
@@ -222,8 +327,15 @@ def main():
             print("%s: %s: %s" % (name, type(e).__name__, e))
             client.daemon.process.kill()
             failed += 1
+    folder = os.path.join(base, "sessions")
+    os.mkdir(folder)
+    try:
+        sessions(program, folder, cache)
+    except Exception as e:  # noqa: BLE001
+        print("sessions: %s: %s" % (type(e).__name__, e))
+        failed += 1
     shutil.rmtree(base, ignore_errors=True)
-    print("%d passed, %d failed" % (len(tests) - failed, failed))
+    print("%d passed, %d failed" % (len(tests) + 1 - failed, failed))
     return 1 if failed else 0
 
 

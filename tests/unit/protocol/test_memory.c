@@ -162,7 +162,7 @@ static bool work_answers(void)
     diagnostic.data = json_new_object();
     json_set_real(diagnostic.data, "x", 0.1);
     json_append(list, lsp_diagnostic_json(&diagnostic, true));
-    rc = rpc_write_notification(&out.bytes, "m", lsp_publish_params("file:///a", 1, list));
+    rc = rpc_write_notification(&out, "m", lsp_publish_params("file:///a", 1, list));
     if (rc < 0 && out.bytes.length)
         abort();
     if (rc < 0 || uri_from_path("/a b", &uri) < 0 ||
