@@ -238,7 +238,7 @@ void *arena_grow(struct arena *a, void *old, size_t count, int *room, size_t siz
 
 void *arena_memdup(struct arena *a, const void *bytes, size_t size)
 {
-    void *copy = arena_alloc(a, size);
+    void *copy = arena_room(a, size, 1);
 
     if (size)
         memcpy(copy, bytes, size);
@@ -272,16 +272,20 @@ char *arena_strdup(struct arena *a, const char *text)
 
 char *arena_printf(struct arena *a, const char *format, ...)
 {
+    char first[256];
     va_list arguments, again;
 
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = vsnprintf(first, sizeof first, format, arguments);
     va_end(arguments);
     if (length < 0)
-        length = 0;
-    char *text = arena_alloc(a, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
+        length = *first = 0;
+    char *text = NEW_ROOM(a, (size_t)length + 1, char);
+    if ((size_t)length < sizeof first)
+        memcpy(text, first, (size_t)length + 1);
+    else
+        vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
 }

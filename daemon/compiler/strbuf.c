@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LIKELY = 64 }; /* bytes that most of what is printed needs less than */
+
 void strbuf_init(struct strbuf *s, struct arena *arena)
 {
     *s = (struct strbuf){.arena = arena, .text = (char *)""};
@@ -14,7 +16,7 @@ static void strbuf_room(struct strbuf *s, size_t more)
     size_t room = s->room ? s->room * 2 : 128;
     while (room - s->length <= more)
         room *= 2;
-    char *grown = arena_alloc(s->arena, room);
+    char *grown = NEW_ROOM(s->arena, room, char);
     memcpy(grown, s->text, s->length);
     s->text = grown;
     s->room = room;
@@ -42,14 +44,17 @@ void strbuf_vprintf(struct strbuf *s, const char *format, va_list arguments)
 {
     va_list again;
 
+    /* Into the room that is left, and again where that was too little. */
+    strbuf_room(s, LIKELY);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, again);
+    int length = vsnprintf(s->text + s->length, s->room - s->length, format, again);
     va_end(again);
-    if (length <= 0)
-        return;
-    strbuf_room(s, (size_t)length + 1);
-    vsnprintf(s->text + s->length, (size_t)length + 1, format, arguments);
-    s->length += (size_t)length;
+    if (length > 0 && (size_t)length >= s->room - s->length) {
+        strbuf_room(s, (size_t)length + 1);
+        vsnprintf(s->text + s->length, (size_t)length + 1, format, arguments);
+    }
+    s->length += length > 0 ? (size_t)length : 0;
+    s->text[s->length] = '\0';
 }
 
 void strbuf_printf(struct strbuf *s, const char *format, ...)

@@ -26,7 +26,7 @@ struct index {
     struct term terms[];
 };
 
-enum { BUCKETS = 1024, MOST_TERMS = 64 };
+enum { BUCKETS = 256, MOST_TERMS = 64 };
 
 struct index_pool {
     struct arena *arena;

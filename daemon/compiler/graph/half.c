@@ -233,11 +233,16 @@ size_t half_print(char text[HALF_TEXT_SIZE], uint16_t half)
         while (units >= power10[-places + 1] << 24)
             places--;
 
+    uint64_t step = exponent == 0 ? 1 : (uint64_t)1 << (exponent - 1); // to the half above
     for (int count = 1; count <= 5; count++, places++) {
         uint64_t scaled = places >= 0 ? units * power10[places] : units;
         uint64_t unit = places >= 0 ? (uint64_t)1 << 24 : power10[-places] << 24;
-        uint64_t below = scaled / unit;
-        uint64_t rest = scaled % unit;
+        uint64_t below = places >= 0 ? scaled >> 24 : scaled / unit;
+        uint64_t rest = scaled - below * unit;
+        uint64_t nearest = rest < unit - rest ? rest : unit - rest;
+        // Farther than half a step away it reads back as another half.
+        if (nearest * 2 > (places >= 0 ? step * power10[places] : step))
+            continue;
         // The neighbour on the nearer side first: it may fail where the farther one does not, since
         // the interval of a power of two is narrower below than above.
         bool up = rest * 2 > unit || (rest * 2 == unit && below % 2 != 0);
