@@ -7,6 +7,7 @@
  * result is a float32 value of known shape again, so that one fault does not hide the next.
  */
 #include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/types.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -20,25 +21,6 @@ static const struct {
 #undef SHAPE_LIKE
 };
 enum { SHAPE_LIKE_COUNT = sizeof shape_like / sizeof *shape_like };
-
-/* What types.def calls them: bits by type. */
-#define TYPES_INT64 (1u << TYPE_INT64)
-#define TYPES_INT32 (1u << TYPE_INT32)
-#define TYPES_INT32_64 (TYPES_INT32 | TYPES_INT64)
-#define TYPES_BOOL (1u << TYPE_BOOL)
-#define TYPES_FLOAT32 (1u << TYPE_FLOAT32)
-#define TYPES_FIRST 0u
-
-static const struct {
-    const char *op;
-    int slot;
-    unsigned types;
-    int until;
-} input_types[] = {
-#define INPUT_TYPE(op, slot, types, until) {#op, slot, TYPES_##types, until},
-#include "daemon/compiler/operators/types.def"
-#undef INPUT_TYPE
-};
 
 /* R6: what these record must be what they compute. Resize counts where it is nearest. */
 static const char *const recorded_must_fit[] = {
@@ -125,6 +107,18 @@ void infer_fault(struct node *n, const char *detail, ...)
     fault(n, TUKI0106, text.text);
 }
 
+void infer_advise(struct node *n, const char *advice, const char *detail, ...)
+{
+    struct strbuf text;
+    va_list arguments;
+
+    strbuf_init(&text, &n->graph->context->arena);
+    va_start(arguments, detail);
+    strbuf_vprintf(&text, detail, arguments);
+    va_end(arguments);
+    fault_advise(n, TUKI0106, advice, text.text);
+}
+
 void infer_output(struct node *n, int i, enum element_type type, const struct shape *shape)
 {
     if (i >= n->output_count || !n->outputs[i])
@@ -186,34 +180,6 @@ static bool arity_fits(struct node *n)
             infer_fault(n, "its input %d is left out", i);
             return false;
         }
-    return true;
-}
-
-/* Inputs of the types that they have to be of (types.def). */
-static bool types_fit(struct node *n)
-{
-    for (size_t i = 0; i < sizeof input_types / sizeof *input_types; i++) {
-        const struct value *v, *first;
-        bool fits;
-
-        if (!is_standard(n, input_types[i].op) ||
-            (input_types[i].until && n->opset > input_types[i].until))
-            continue;
-        v = node_input(n, input_types[i].slot);
-        first = node_input(n, 0);
-        if (!v || v->type == TYPE_UNKNOWN)
-            continue;
-        if (input_types[i].types)
-            fits = v->type < 32 && input_types[i].types & 1u << v->type;
-        else
-            fits = !first || first->type == TYPE_UNKNOWN || first->type == v->type ||
-                   (first->constant && v->constant);
-        if (!fits) {
-            infer_fault(n, "its input %d is %s, which %s does not take there", input_types[i].slot,
-                        type_name(v->type), n->op_type);
-            return false;
-        }
-    }
     return true;
 }
 

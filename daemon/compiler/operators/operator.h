@@ -160,6 +160,9 @@ const struct operator_refusal *operator_refusal(const char *op_type);
 
 /* Reports TUKI0106 for n and poisons its outputs. detail: printf format of a clause. */
 void infer_fault(struct node *n, const char *detail, ...) __attribute__((format(printf, 2, 3)));
+/* The same, and what to change instead of the code's own advice. */
+void infer_advise(struct node *n, const char *advice, const char *detail, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Sets type and shape of output i where it is wanted. */
 void infer_output(struct node *n, int i, enum element_type type, const struct shape *shape);
 /* Checks that axis (maybe negative) lies within s; reports and returns -1 otherwise, or -1 silently

@@ -233,6 +233,69 @@ static void test_types(void **state)
     END_JOB(j);
 }
 
+/* What the k-th message says. */
+static bool says(const struct job *j, int k, const char *text)
+{
+    return strstr(j->context.diagnostics.list[k].message, text) != NULL;
+}
+
+/* Each opset has its own types, and what is of one type is so to the last operand. */
+static void test_types_of_opsets(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2));
+    struct value *bytes = input(g, "bytes", TYPE_INT8, SHAPE(1, 2));
+    struct value *flag = input(g, "flag", TYPE_INT64, SHAPE()), *all[6];
+
+    (void)state;
+    all[0] = NODE(g, "Add", "old", bytes, bytes);
+    all[0]->producer->opset = 13;
+    all[1] = NODE(g, "Add", "new", bytes, bytes);
+    all[1]->producer->opset = 14;
+    all[2] = NODE(g, "Max", "max", x, x, x, bytes);
+    all[3] = NODE(g, "Dropout", "drop", x, NULL, flag);
+    all[4] = NODE(g, "Sigmoid", "sigmoid", bytes);
+    all[5] = NODE(g, "Concat", "both", x, FLOATS(g, SHAPE(1, 1), 1), bytes);
+    node_set_int(all[5]->producer, "axis", 0);
+    outputs(g, 6, all);
+    infer_graph(g);
+    assert_int_equal(j->context.diagnostics.count, 5);
+    assert_int_equal(reported(j, TUKI0106), 5);
+    assert_true(says(j, 0, "its input 0 is int8, which Add takes from opset 14"));
+    assert_true(says(j, 1, "its inputs are of different types, float32 and int8"));
+    assert_true(says(j, 2, "its input 2 is int64, and Dropout takes bool there"));
+    assert_true(says(j, 3, "and Sigmoid takes float32, float16, float64 or bfloat16"));
+    assert_true(says(j, 4, "its inputs are of different types, float32 and int8"));
+    assert_false(all[1]->poisoned);
+    END_JOB(j);
+}
+
+/* The table is searched by name, and says one thing of an input at an opset. */
+static void test_table_of_types(void **state)
+{
+    static const struct {
+        const char *op, *slots;
+        int since, until;
+    } rows[] = {
+#define INPUT_TYPE(op, slots, types, since, until) {#op, slots, since, until},
+#include "daemon/compiler/operators/types.def"
+#undef INPUT_TYPE
+    };
+    int count = sizeof rows / sizeof *rows;
+
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        assert_non_null(operator_find("", rows[i].op, rows[i].until ? rows[i].until : 26));
+        assert_true(!rows[i].until || rows[i].since <= rows[i].until);
+        assert_true(!i || strcmp(rows[i - 1].op, rows[i].op) <= 0);
+        for (int k = i + 1; k < count && !strcmp(rows[k].op, rows[i].op); k++)
+            assert_true(!strpbrk(rows[k].slots, rows[i].slots) ||
+                        (rows[i].until && rows[k].since > rows[i].until) ||
+                        (rows[k].until && rows[i].since > rows[k].until));
+    }
+}
+
 static void test_huge_constant(void **state)
 {
     WITH_JOB(j);
@@ -366,6 +429,8 @@ int main(void)
         cmocka_unit_test(test_open_input),
         cmocka_unit_test(test_arity),
         cmocka_unit_test(test_types),
+        cmocka_unit_test(test_types_of_opsets),
+        cmocka_unit_test(test_table_of_types),
         cmocka_unit_test(test_of_unknown_axes),
         cmocka_unit_test(test_huge_constant),
         cmocka_unit_test(test_reference),
