@@ -190,6 +190,7 @@ void value_replace(struct graph *g, struct value *from, struct value *to)
         to->label = from->label;
         if (shape_known(&from->recorded))
             to->recorded = from->recorded;
+        to->recorded_type = from->recorded_type;
     }
     for (int i = 0; i < from->reader_count; i++) {
         struct node *n = from->readers[i];

@@ -28,6 +28,7 @@ struct value {
     enum element_type type;
     struct shape shape;    /* inferred; what the file records only where nothing can be inferred */
     struct shape recorded; /* what the file claims; shape_unknown where it claims nothing */
+    enum element_type recorded_type; /* likewise; TYPE_UNKNOWN where it claims nothing */
     struct node *producer; /* NULL for inputs and initializers */
     int producer_output;
     struct tensor *constant; /* not NULL: the value is known now */

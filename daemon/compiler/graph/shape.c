@@ -166,3 +166,15 @@ const char *shape_text(struct arena *a, const struct shape *shape)
     shape_print(&s, shape);
     return s.text;
 }
+
+bool shape_contradicts(const struct shape *record, const struct shape *computed)
+{
+    if (record->axes < 0 || !shape_known(computed))
+        return false;
+    if (record->axes != computed->axes)
+        return true;
+    for (int i = 0; i < record->axes; i++)
+        if (record->dim[i] >= 0 && record->dim[i] != computed->dim[i])
+            return true;
+    return false;
+}

@@ -46,4 +46,8 @@ bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape 
 void shape_print(struct strbuf *s, const struct shape *shape);
 const char *shape_text(struct arena *a, const struct shape *shape);
 
+/* Whether computed, where it is known, is another shape than the recorded one, whose lengths may be
+ * open. */
+bool shape_contradicts(const struct shape *record, const struct shape *computed);
+
 #endif

@@ -168,6 +168,8 @@ void build_records(struct builder *b, struct body *body, size_t count, Onnx__Val
         /* The file's graph knows better than a function that was written once for all calls. */
         if (shape.axes >= 0 && (!*body->prefix || v->recorded.axes < 0))
             v->recorded = shape;
+        if (!body->is_function && !v->recorded_type)
+            v->recorded_type = type;
         if (!v->type)
             v->type = type;
     }

@@ -150,6 +150,7 @@ static void add_inputs(struct builder *b, struct body *body, const Onnx__Graph *
             if (known_count++ < NAMES_LISTED)
                 strbuf_printf(&known, "%s%s", known_count > 1 ? ", " : "", v->name);
             v->recorded = shape;
+            v->recorded_type = type;
             continue;
         }
         if (v) {
@@ -219,6 +220,38 @@ static void add_outputs(struct builder *b, struct body *body, const Onnx__Graph 
     }
 }
 
+static const char *const infer_again = "Run shape inference on the model and save it again";
+
+/* What the file records of what is no layer's result: inference compares the others. */
+static void check_records(struct builder *b)
+{
+    const struct graph *g = b->graph;
+
+    for (int i = 0; i < g->value_count; i++) {
+        const struct value *v = g->values[i];
+
+        if (!v->constant)
+            continue;
+        if (v->recorded_type && v->recorded_type != v->type)
+            build_advise(b, NULL, TUKI0106, infer_again,
+                         "the constant %s is %s, and the model records %s", v->name,
+                         type_name(v->type), type_name(v->recorded_type));
+        else if (shape_contradicts(&v->recorded, &v->shape))
+            build_advise(b, NULL, TUKI0106, infer_again,
+                         "the constant %s has the shape %s, and the model records %s", v->name,
+                         shape_text(&b->c->arena, &v->shape),
+                         shape_text(&b->c->arena, &v->recorded));
+    }
+    for (int i = 0; i < g->output_count; i++) {
+        const struct value *v = g->outputs[i];
+        struct place place = {.kind = PLACE_OUTPUT, .index = i, .layer = g->output_names[i]};
+
+        if (!v->producer && g->output_types[i] && g->output_types[i] != v->type)
+            build_advise(b, &place, TUKI0106, infer_again, "it is %s, and the model records %s",
+                         type_name(v->type), type_name(g->output_types[i]));
+    }
+}
+
 static bool check_header(struct builder *b, struct scope *imports)
 {
     const Onnx__Model *m = b->model;
@@ -267,6 +300,7 @@ static void build_graph(struct builder *b)
     build_nodes(b, &body, proto->n_node, proto->node, NULL, 0);
     build_records(b, &body, proto->n_value_info, proto->value_info);
     add_outputs(b, &body, proto);
+    check_records(b);
     if (b->stopped || !build_sort(b))
         return;
     before = g->node_count;

@@ -183,18 +183,6 @@ static bool arity_fits(struct node *n)
     return true;
 }
 
-static bool contradicts(const struct shape *record, const struct shape *computed)
-{
-    if (record->axes < 0 || !shape_known(computed))
-        return false;
-    if (record->axes != computed->axes)
-        return true;
-    for (int i = 0; i < record->axes; i++)
-        if (record->dim[i] >= 0 && record->dim[i] != computed->dim[i])
-            return true;
-    return false;
-}
-
 /* Inferred first; the record fills what is still open. */
 static void complete_from_record(struct value *v)
 {
@@ -241,12 +229,60 @@ static void compare_with_record(struct node *n)
         record = &v->recorded;
         for (int k = 0; v->output_count && k < g->output_count; k++)
             if (g->outputs[k] == v && g->output_shapes &&
-                contradicts(&g->output_shapes[k], &v->shape))
+                shape_contradicts(&g->output_shapes[k], &v->shape))
                 record = &g->output_shapes[k];
-        if (contradicts(record, &v->shape))
+        if (shape_contradicts(record, &v->shape))
             fault(n, TUKI0117,
                   arena_printf(a, "its output %s has the shape %s, and the model records %s",
                                v->name, shape_text(a, &v->shape), shape_text(a, record)));
+    }
+}
+
+static enum element_type declared_type(const struct value *v)
+{
+    const struct graph *g = v->producer->graph;
+
+    for (int k = 0; v->output_count && g->output_types && k < g->output_count; k++)
+        if (g->outputs[k] == v && g->output_types[k] && g->output_types[k] != v->type)
+            return g->output_types[k];
+    return v->recorded_type ? v->recorded_type : v->type;
+}
+
+/* Constants of different types, which meet in the type that holds more, give the type that the
+ * file says (O3). */
+static void cast_to_declared(struct node *n)
+{
+    struct graph *g = n->graph;
+    struct value *v = n->outputs[0], *own;
+    enum element_type to = v ? declared_type(v) : TYPE_UNKNOWN;
+    struct node *cast;
+
+    if (!v || v->constant || to == v->type || !type_bits(to) || !type_bits(v->type) ||
+        !types_meet(n))
+        return;
+    own = graph_value(g, v->name, v->type, &v->shape);
+    own->producer = n;
+    n->outputs[0] = own;
+    cast = graph_node_like(g, operator_get(g->context, "Cast"), n, &own, 1, 1);
+    cast->outputs[0] = v;
+    v->producer = cast;
+    v->type = to;
+    node_set_int(cast, "to", to);
+    g->node_count--;
+    graph_splice(g, n, &cast, 1);
+}
+
+/* The types that the file records are claims, too. */
+static void compare_types(struct node *n)
+{
+    for (int i = 0; i < n->output_count; i++) {
+        const struct value *v = n->outputs[i];
+
+        if (v && !v->poisoned && declared_type(v) != v->type)
+            fault_advise(n, TUKI0106, "Run shape inference on the model and save it again",
+                         arena_printf(&n->graph->context->arena,
+                                      "its output %s is %s, and the model records %s", v->name,
+                                      type_name(v->type), type_name(declared_type(v))));
     }
 }
 
@@ -423,6 +459,10 @@ static void settle(struct node *n)
         } else if (quiet && v->type != TYPE_FLOAT32) {
             v->poisoned = true;
         }
+    }
+    if (!quiet && !gives_poison(n)) {
+        cast_to_declared(n);
+        compare_types(n);
     }
     if (!quiet && !gives_poison(n)) {
         know_empty(n);

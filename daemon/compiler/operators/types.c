@@ -142,42 +142,80 @@ static void report(struct node *n, const struct row *row, int slot)
                      n->op_type);
 }
 
-static bool row_fits(struct node *n, const struct row *row)
+/* What the inputs of a row are. */
+struct operands {
+    const struct value *first, *other; /* of different types; NULL: all are of one */
+    bool constant;                     /* all of them */
+    int wrong;                         /* the first slot of a type that is not taken, or -1 */
+};
+
+static struct operands operands_of(const struct node *n, const struct row *row)
 {
-    const struct value *first = NULL, *other = NULL;
-    bool constant = true;
-    int wrong = -1;
+    struct operands o = {.constant = true, .wrong = -1};
 
     for (int k = 0, slot; (slot = slot_of(row, n, k)) >= 0; k++) {
         const struct value *v = n->inputs[slot];
 
         if (!v || v->type == TYPE_UNKNOWN)
             continue;
-        constant = constant && v->constant;
-        if (wrong < 0 && !takes(row->types, v->type))
-            wrong = slot;
-        if (!first)
-            first = v;
-        else if (!other && v->type != first->type)
-            other = v;
+        o.constant = o.constant && v->constant;
+        if (o.wrong < 0 && !takes(row->types, v->type))
+            o.wrong = slot;
+        if (!o.first)
+            o.first = v;
+        else if (!o.other && v->type != o.first->type)
+            o.other = v;
     }
-    if (other && constant && first->type != TYPE_STRING && other->type != TYPE_STRING)
+    return o;
+}
+
+static bool meet(const struct operands *o)
+{
+    return o->other && o->constant && o->first->type != TYPE_STRING &&
+           o->other->type != TYPE_STRING;
+}
+
+static bool row_fits(struct node *n, const struct row *row)
+{
+    struct operands o = operands_of(n, row);
+
+    if (meet(&o))
         return true;
-    if (wrong >= 0)
-        report(n, row, wrong);
-    else if (other)
+    if (o.wrong >= 0)
+        report(n, row, o.wrong);
+    else if (o.other)
         infer_advise(n, "Cast one to the type of the other in the export (PyTorch: .to(dtype))",
-                     "its inputs are of different types, %s and %s", type_name(first->type),
-                     type_name(other->type));
-    return wrong < 0 && !other;
+                     "its inputs are of different types, %s and %s", type_name(o.first->type),
+                     type_name(o.other->type));
+    return o.wrong < 0 && !o.other;
+}
+
+/* The row at or behind i that holds for n; ROW_COUNT: none. */
+static int next_row(const struct node *n, int i)
+{
+    for (; i < ROW_COUNT && !strcmp(rows[i].op, n->op_type); i++)
+        if (rows[i].since <= n->opset && n->opset <= newest(&rows[i]))
+            return i;
+    return ROW_COUNT;
 }
 
 bool types_fit(struct node *n)
 {
-    if (*n->domain)
-        return true;
-    for (int i = first_row(n->op_type); i < ROW_COUNT && !strcmp(rows[i].op, n->op_type); i++)
-        if (rows[i].since <= n->opset && n->opset <= newest(&rows[i]) && !row_fits(n, &rows[i]))
+    for (int i = *n->domain ? ROW_COUNT : next_row(n, first_row(n->op_type)); i < ROW_COUNT;
+         i = next_row(n, i + 1))
+        if (!row_fits(n, &rows[i]))
             return false;
     return true;
+}
+
+bool types_meet(const struct node *n)
+{
+    for (int i = *n->domain ? ROW_COUNT : next_row(n, first_row(n->op_type)); i < ROW_COUNT;
+         i = next_row(n, i + 1)) {
+        struct operands o = operands_of(n, &rows[i]);
+
+        if (meet(&o))
+            return true;
+    }
+    return false;
 }

@@ -10,5 +10,8 @@
  * and of one type where they have to be. Constants alone may differ from each other: they meet in
  * the type that holds more. The first fault is reported (TUKI0106). */
 bool types_fit(struct node *n);
+/* Whether n is one of those: its inputs are constants of different types where they have to be of
+ * one. */
+bool types_meet(const struct node *n);
 
 #endif

@@ -271,6 +271,43 @@ static void test_types_of_opsets(void **state)
     END_JOB(j);
 }
 
+/* A recorded type is a claim as a recorded shape is; constants of different types take it. */
+static void test_recorded_types(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2)), *all[3], *inner, *mixed;
+    struct shape two = SHAPE(2);
+    struct tensor *halves;
+    const float *numbers;
+    void *data;
+    int count;
+
+    (void)state;
+    halves = tensor_new(&j->context.arena, TYPE_FLOAT64, &two, &data);
+    memcpy(data, (double[]){0.5, 1.5}, 16);
+    inner = NODE(g, "Relu", "inner", x);
+    inner->recorded_type = TYPE_FLOAT64;
+    all[0] = NODE(g, "Relu", "after", inner);
+    all[1] = NODE(g, "Relu", "end", x);
+    mixed = NODE(g, "Mul", "mixed", FLOATS(g, SHAPE(2), 2, 4), graph_constant(g, "halves", halves));
+    mixed->recorded_type = TYPE_FLOAT32;
+    all[2] = NODE(g, "Add", "sum", x, mixed);
+    outputs(g, 3, all);
+    g->output_types[1] = TYPE_INT64;
+    infer_graph(g);
+    assert_int_equal(j->context.diagnostics.count, 2);
+    assert_true(says(j, 0,
+                     "Relu inner: its output inner is float32, and the model records "
+                     "float64. Run shape inference"));
+    assert_true(says(j, 1, "Relu end: its output end is float32, and the model records int64"));
+    assert_int_equal(mixed->type, TYPE_FLOAT32);
+    numbers = node_constant_floats(all[2]->producer, 1, &count);
+    assert_int_equal(count, 2);
+    assert_true(numbers[0] == 1 && numbers[1] == 6);
+    END_JOB(j);
+}
+
 /* The table is searched by name, and says one thing of an input at an opset. */
 static void test_table_of_types(void **state)
 {
@@ -431,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_types_of_opsets),
         cmocka_unit_test(test_table_of_types),
+        cmocka_unit_test(test_recorded_types),
         cmocka_unit_test(test_of_unknown_axes),
         cmocka_unit_test(test_huge_constant),
         cmocka_unit_test(test_reference),

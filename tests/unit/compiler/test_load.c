@@ -324,6 +324,42 @@ static void looks_operators_up(void **state)
     done(j);
 }
 
+/* Beside the note that an input is taken as a constant. */
+static void declared(struct strbuf model, const char *text)
+{
+    struct job *j = load(model);
+
+    assert_int_equal(count_of(j, TUKI0106, text), 1);
+    assert_int_equal(j->c.diagnostics.count, 2);
+    done(j);
+}
+
+/* The types and shapes that a file records of its constants, and of inputs that are outputs. */
+static void checks_records(void **state)
+{
+    static const int64_t two[] = {2}, one_two[] = {1, 2}, any_two[] = {-1};
+    const float numbers[] = {1, 2};
+    struct strbuf g, weights = raw_tensor("w", FLOAT, 1, two, numbers, sizeof numbers);
+
+    (void)state;
+    g = graph_xy();
+    put(&g, GRAPH_INITIALIZER, weights);
+    put(&g, GRAPH_INPUT, value_info("w", INT64, 1, two));
+    put(&g, GRAPH_NODE, node("Add", "x,w", "y"));
+    declared(model_of(8, 13, g), "the constant w is float32, and the model records int64");
+    g = graph_xy();
+    put(&g, GRAPH_INITIALIZER, weights);
+    put(&g, GRAPH_INPUT, value_info("w", FLOAT, 2, one_two));
+    put(&g, GRAPH_NODE, node("Add", "x,w", "y"));
+    declared(model_of(8, 13, g), "the constant w has the shape [2], and the model records [1, 2]");
+    g = graph_xy();
+    put(&g, GRAPH_INITIALIZER, weights);
+    put(&g, GRAPH_VALUE_INFO, value_info("w", FLOAT, 1, any_two));
+    put(&g, GRAPH_NODE, node("Relu", "x", "y"));
+    put(&g, GRAPH_OUTPUT, value_info("x", BOOL, 2, one_two));
+    refused(model_of(8, 13, g), TUKI0106, "output x: it is float32, and the model records bool");
+}
+
 static void checks_arity(void **state)
 {
     struct strbuf g;
@@ -1732,6 +1768,7 @@ int main(void)
         TEST(reports_cycles),
         TEST(checks_versions),
         TEST(looks_operators_up),
+        TEST(checks_records),
         TEST(checks_arity),
         TEST(upgrades_once),
         TEST(reads_attributes),
