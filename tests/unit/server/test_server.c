@@ -67,7 +67,7 @@ static int run(const char *bytes, size_t length, struct buffer *out)
     output = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(output >= 0);
     options.input = input[0];
-    options.output = dup(output);
+    options.output = output; /* a file stays ours */
     code = server_run(&options);
     buffer_clear(out);
     buffer_reserve(out, 65536);
