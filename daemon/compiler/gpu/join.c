@@ -147,15 +147,18 @@ static int find_candidates(struct value *v, struct value **found, int count, int
 
 /* ---- what it costs ---- */
 
+/* Textures that the step reads by itself, and with what would join it. A step that reads too many
+ * by itself is cut before them: what joins it is welcome that adds none. */
 static bool reads_too_many(struct plan *p, const struct step *s, const struct region *r)
 {
     const struct value *seen[MOST_READ_BUFFERS + 1];
-    int buffers = 0;
+    int alone = 0, buffers;
 
     for (int i = 0; i < s->fused_count; i++)
         for (int k = 0; k < s->fused[i]->input_count; k++)
-            if (s->fused[i]->inputs[k] && buffers <= MOST_READ_BUFFERS)
-                buffers = count_buffers(p, s->fused[i]->inputs[k], seen, buffers);
+            if (s->fused[i]->inputs[k] && alone <= MOST_READ_BUFFERS)
+                alone = count_buffers(p, s->fused[i]->inputs[k], seen, alone);
+    buffers = alone <= MOST_READ_BUFFERS ? alone : 0;
     for (int i = 0; i < r->count; i++) {
         const struct node *n = r->seen[i].value->producer;
 
@@ -164,7 +167,7 @@ static bool reads_too_many(struct plan *p, const struct step *s, const struct re
             if (n->inputs[k] && n->inputs[k] != r->root && !holds(r, n->inputs[k]))
                 buffers = count_buffers(p, n->inputs[k], seen, buffers);
     }
-    return buffers > MOST_READ_BUFFERS;
+    return buffers > (alone <= MOST_READ_BUFFERS ? MOST_READ_BUFFERS : 0);
 }
 
 static double cells_along(const struct value *v, int axis)

@@ -291,7 +291,7 @@ static int known_packed(const struct value *v)
 {
     const struct spot *spot = v->plan;
 
-    if (!spot->step && is_to_be_stored(v))
+    if (!spot->step && v->producer && !v->output_count)
         return -1;
     if (v->output_count || !spot->step)
         return edge_packed(v);

@@ -270,11 +270,24 @@ static bool is_cheaper_stored(struct kernel *k, struct value *v)
     return cost_stored(v, each) < cost_computed(v, reads, each);
 }
 
-/* Of a view that would be stored: what it views, where storing that serves the view's readers as
- * well and takes no more cells; else the view itself. */
+/* 16 bits hold a number whose square they do not. */
+static bool is_square(const struct node *n)
+{
+    struct range exponent;
+
+    if (!strcmp(n->op->name, "Mul"))
+        return n->inputs[0] == n->inputs[1];
+    if (strcmp(n->op->name, "Pow") || !n->inputs[1]->constant)
+        return false;
+    exponent = range_constant(n->graph->context, n->inputs[1]);
+    return exponent.lo == 2 && exponent.hi == 2;
+}
+
+/* Of a view or a square that would be stored: what it is made of, where storing that serves the
+ * readers as well and takes no more cells; else the value itself. */
 static struct value *better_stored(struct kernel *k, struct value *v)
 {
-    while (functions_of(v->producer)->role == ROLE_VIEW) {
+    while (functions_of(v->producer)->role == ROLE_VIEW || is_square(v->producer)) {
         struct value *from = v->producer->inputs[0];
         enum placement was;
         double fetches;
@@ -349,8 +362,13 @@ static void store_what_grows(struct plan *p)
             if (!is_computed_by_readers(v) && !unrounded)
                 continue;
             if (!unrounded && ((sum > MOST_WAYS && !is_only_stored(v)) || length == LONGEST_WAY)) {
-                store_value(p, v);
-                continue;
+                if (!is_square(n) || !is_computed_by_readers(n->inputs[0])) {
+                    store_value(p, v);
+                    continue;
+                }
+                store_value(p, n->inputs[0]);
+                ways[n->inputs[0]->id] = longest[n->inputs[0]->id] = length = 0;
+                sum = 1;
             }
             ways[v->id] = sum;
             longest[v->id] = length + 1;
