@@ -11,6 +11,7 @@
 #include "daemon/compiler/gpu/kernel_inside.h"
 #include "daemon/compiler/gpu/make.h"
 #include "daemon/compiler/gpu/steps_inside.h"
+#include "daemon/compiler/operators/concat.h"
 #include "daemon/compiler/operators/lower.h"
 #include "daemon/compiler/passes/pass.h"
 #include <stdlib.h>
@@ -54,7 +55,8 @@ static bool is_mover(const struct node *n)
     return false;
 }
 
-/* Whether anything above v takes elements out of their order: else there is nothing to gain. */
+/* Whether anything above v takes elements out of their order, or cells apart: else there is nothing
+ * to gain. */
 static bool is_mixed(const struct value *v, int *visits)
 {
     const struct node *n = v->producer;
@@ -71,8 +73,11 @@ static bool is_mixed(const struct value *v, int *visits)
             if (steps[i] != 1)
                 return true;
     }
-    for (int i = 0; i < (n->op->functions->view == view_concat ? n->input_count : 1); i++)
-        if (n->inputs[i] && is_mixed(n->inputs[i], visits))
+    if (n->op->functions->view != view_concat)
+        return is_mixed(n->inputs[0], visits);
+    for (int i = 0; i < n->input_count; i++)
+        if (is_mixed(n->inputs[i], visits) ||
+            (n->input_count > 1 && concat_axis(n) == 1 && n->inputs[i]->shape.dim[1] % 4))
             return true;
     return false;
 }
@@ -201,10 +206,11 @@ static bool same_cell(const struct reading *r, const struct origin *a, const str
            !memcmp(a->offset, b->offset, (size_t)r->spatial * sizeof *a->offset);
 }
 
-/* Cells that hold the channels, taken four at a time. */
+/* Cells that hold the channels, taken four at a time. Where those of several values do not end with
+ * a cell, channels that the last four may lack are fetched apart from the others, each time. */
 static int64_t cells_of_fours(const struct reading *r)
 {
-    int64_t cells = 0;
+    int64_t cells = 0, fours = (r->channels + 3) / 4;
 
     for (int64_t first = 0; first < r->channels; first += 4)
         for (int64_t i = first; i < first + 4 && i < r->channels; i++) {
@@ -214,6 +220,8 @@ static int64_t cells_of_fours(const struct reading *r)
                 j++;
             cells += j == i;
         }
+    if (r->several && r->channels % 4 && cells < 2 * fours)
+        return 2 * fours;
     return cells;
 }
 
@@ -260,36 +268,34 @@ static bool is_whole(const struct reading *r)
     return true;
 }
 
-/* Channels from … to - 1 of a value, where they begin and end with a cell. */
+/* Channels from … to - 1 of a value, which begin and end with a cell: there may be no such channels
+ * in the last one. */
 struct part {
     struct value *value;
     int64_t from, to;
 };
 
-/* The cells that the sorted origins lie in, those that end before a cell does last; 0: there are
- * several of these. */
+/* The cells that the sorted origins lie in. Returns how many values they are of. */
 static int find_parts(const struct reading *r, struct part *parts)
 {
-    int count = 0, short_ones = 0;
+    int count = 0;
 
-    for (int64_t i = 0; i < r->channels;) {
+    for (int64_t i = 0, end; i < r->channels; i = end) {
         const struct origin *first = &r->origins[i];
-        int64_t extent = first->value->shape.dim[1], end = i;
-        struct part part = {first->value, first->channel / 4 * 4, 0};
-        int at = count;
 
-        while (end < r->channels && r->origins[end].order == first->order)
+        for (end = i; end < r->channels && r->origins[end].order == first->order;)
             end++;
-        part.to = (first->channel + end - i + 3) / 4 * 4;
-        part.to = part.to < extent ? part.to : extent;
-        short_ones += part.to % 4 != 0;
-        if (count && parts[count - 1].to % 4)
-            parts[count] = parts[count - 1], at = count - 1;
-        parts[at] = part;
-        count++;
-        i = end;
+        parts[count++] = (struct part){first->value, first->channel / 4 * 4,
+                                       (first->channel + end - i + 3) / 4 * 4};
     }
-    return short_ones > 1 ? 0 : count;
+    return count;
+}
+
+static struct value *value_of_part(struct node *n, const struct part *part)
+{
+    int64_t extent = part->value->shape.dim[1], to = part->to < extent ? part->to : extent;
+
+    return make_whole_cells(n, make_sliced(n, part->value, 1, part->from, to), 1);
 }
 
 /* Filters in the order of the parts, zeros for channels that the convolution does not read. */
@@ -450,11 +456,10 @@ static struct value *convolved_parts(const struct reading *r, struct node *n, in
 
     for (int i = 0; i < count; i++)
         channels += parts[i].to - parts[i].from;
-    if (!count || cost_of_place(r, (channels + 3) / 4, (channels + 3) / 4 * 4) >=
-                      cost_of_place(r, cells, fours * 4))
+    if (cost_of_place(r, channels / 4, channels) >= cost_of_place(r, cells, fours * 4))
         return NULL;
     for (int i = 0; i < count; i++)
-        values[i] = make_sliced(n, parts[i].value, 1, parts[i].from, parts[i].to);
+        values[i] = value_of_part(n, &parts[i]);
     return convolved(n, make_concat(n, 1, count, values),
                      filters_of_parts(r, n, parts, count, channels), node_input(n, 2));
 }

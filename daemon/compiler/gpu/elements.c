@@ -149,6 +149,28 @@ static bool same_conditions(const struct piece *a, const struct piece *b)
                                            (size_t)a->condition_count * sizeof *a->conditions));
 }
 
+/* Elements behind the end of an axis are 0. */
+static void zero_behind(struct kernel *k, const struct shape *s, const struct lanes *e, int axis,
+                        const char **out)
+{
+    for (int j = 0; j < e->count; j++) {
+        int64_t extent = s->dim[axis], lo, hi;
+        struct strbuf text;
+
+        kernel_range(k, e->at[j][axis], &lo, &hi);
+        if (hi < extent)
+            continue;
+        if (lo >= extent) {
+            out[j] = "0f";
+            continue;
+        }
+        strbuf_init(&text, k->arena);
+        index_print(&text, e->at[j][axis], false);
+        out[j] = kernel_local(
+            k, "v", kernel_text(k, "%s < %" PRId64 " ? %s : 0f", text.text, extent, out[j]));
+    }
+}
+
 static void read_piece(struct kernel *k, struct node *n, const struct access *const *access,
                        int piece, const int *lanes, int count, const char **out)
 {
@@ -164,6 +186,8 @@ static void read_piece(struct kernel *k, struct node *n, const struct access *co
     for (int j = 0; j < count; j++)
         memcpy(e.at[j], access[lanes[j]]->pieces[piece].at, sizeof e.at[j]);
     read_value(k, n->inputs[first->input], &e, texts);
+    if (first->zero_behind && !k->counts)
+        zero_behind(k, &n->inputs[first->input]->shape, &e, first->zero_behind - 1, texts);
     for (int j = 0; j < count; j++)
         out[lanes[j]] = texts[j];
 }
@@ -355,20 +379,6 @@ void kernel_read(struct kernel *k, struct value *v, const struct lanes *e, int z
     read_value(k, v, e, out);
     for (int j = 0; j < e->count; j++)
         out[j] = kernel_closed(k, out[j]);
-    for (int j = 0; zero_axis >= 0 && j < e->count; j++) {
-        int64_t extent = v->shape.dim[zero_axis], lo, hi;
-        struct strbuf s;
-
-        kernel_range(k, e->at[j][zero_axis], &lo, &hi);
-        if (hi < extent)
-            continue;
-        if (lo >= extent) {
-            out[j] = "0f";
-            continue;
-        }
-        strbuf_init(&s, k->arena);
-        index_print(&s, e->at[j][zero_axis], false);
-        out[j] = kernel_local(k, "v",
-                              kernel_text(k, "%s < %" PRId64 " ? %s : 0f", s.text, extent, out[j]));
-    }
+    if (zero_axis >= 0)
+        zero_behind(k, &v->shape, e, zero_axis, out);
 }

@@ -105,6 +105,17 @@ struct value *make_padded(struct node *n, struct value *v, int axis, int64_t bef
     return make_inferred(make_node(n, "Pad", fill != 0 ? 3 : 2, inputs));
 }
 
+struct value *make_whole_cells(struct node *n, struct value *v, int axis)
+{
+    struct node *whole;
+
+    if (v->shape.dim[axis] % 4 == 0)
+        return v;
+    whole = make_node(n, "WholeCells", 1, &v);
+    node_set_int(whole, "axis", axis);
+    return make_inferred(whole);
+}
+
 struct value *make_gathered(struct node *n, struct value *v, int axis, int64_t count,
                             const int64_t *indices)
 {

@@ -25,6 +25,9 @@ struct value *make_concat(struct node *n, int axis, int count, struct value *con
 /* before zeros (or fill) in front of axis and after behind it. */
 struct value *make_padded(struct node *n, struct value *v, int axis, int64_t before, int64_t after,
                           float fill);
+/* v, and zeros behind its last element along axis, until there are as many as cells hold: where it
+ * lies in fours along axis they are its own cells. */
+struct value *make_whole_cells(struct node *n, struct value *v, int axis);
 /* Element indices[i] along axis. */
 struct value *make_gathered(struct node *n, struct value *v, int axis, int64_t count,
                             const int64_t *indices);

@@ -314,8 +314,7 @@ static bool fits(const struct node *a, const struct node *b)
     return true;
 }
 
-/* Those of s that can be one, where terms[i] is NULL then: each ends with a whole cell, so that the
- * next one's elements are fetched in fours, too. Returns how many. */
+/* Those of s that can be one, where terms[i] is NULL then. Returns how many. */
 static int choose_products(struct sum *s, struct node **chosen)
 {
     int count = 0;
@@ -325,7 +324,7 @@ static int choose_products(struct sum *s, struct node **chosen)
 
         if (!n || s->terms[i]->constant || !is_product(n) || !value_only_reader(s->terms[i]) ||
             !shape_equal(&s->terms[i]->shape, &s->last->outputs[0]->shape) ||
-            last_of(&n->inputs[0]->shape) % 4 || (count && !fits(chosen[0], n)))
+            (count && !fits(chosen[0], n)))
             continue;
         chosen[count++] = n;
         s->terms[i] = NULL;
@@ -345,8 +344,12 @@ static int join_sum(struct node *n)
     if (count < 2)
         return 0;
     for (int i = 0; i < count; i++) {
-        rows[i] = chosen[i]->inputs[0];
-        columns[i] = chosen[i]->inputs[1];
+        struct value *x = chosen[i]->inputs[0], *w = chosen[i]->inputs[1];
+
+        /* Each ends with a cell, so that the next one's elements are fetched in fours, too. */
+        rows[i] = make_whole_cells(n, x, x->shape.axes - 1);
+        columns[i] = make_padded(chosen[i], w, w->shape.axes - 2, 0,
+                                 last_of(&rows[i]->shape) - last_of(&x->shape), 0);
     }
     sum = make_binary(chosen[0], "MatMul",
                       make_concat(chosen[0], rows[0]->shape.axes - 1, count, rows),

@@ -14,6 +14,8 @@ struct piece {
     int input; /* operand slot; -1: the number fill */
     float fill;
     const struct index *at[MAX_AXES]; /* one for each axis of the operand */
+    int zero_behind; /* 1 + an axis of the operand: elements behind its end are 0, and are asked for
+                        only beside elements of the same cell; 0: none is asked for */
     int condition_count;
     struct condition conditions[MOST_CONDITIONS];
 };

@@ -25,6 +25,7 @@ VIEW(view_depth); /* DepthToSpace, SpaceToDepth */
 VIEW(view_gather);
 VIEW(view_resize); /* nearest */
 VIEW(view_trilu);
+VIEW(view_whole_cells);
 VIEW(view_component); /* statistics.c: one of the numbers that a row's statistics are */
 #undef VIEW
 

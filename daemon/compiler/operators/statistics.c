@@ -168,3 +168,27 @@ const struct operator_functions component_functions = {
 /* Resize by the nearest element, with what the row Resize says about inputs and attributes. */
 const struct operator_functions resize_nearest_functions = {
     .role = ROLE_VIEW, .range = range_resize, .view = view_resize};
+
+/* WholeCells(x), attribute axis: zeros behind the last element along it, until there are as many as
+ * cells hold. */
+static void whole_cells_infer(struct node *n)
+{
+    struct shape s = n->inputs[0]->shape;
+    int axis = (int)node_int(n, "axis", 0);
+
+    s.dim[axis] = (s.dim[axis] + 3) / 4 * 4;
+    infer_output(n, 0, n->inputs[0]->type, &s);
+}
+
+static void whole_cells_range(const struct node *n, int output, const struct range *in,
+                              struct range *out)
+{
+    (void)n, (void)output;
+    *out = range_hull(in[0], range_make(0, 0));
+    out->usual = in[0].usual;
+}
+
+const struct operator_functions whole_cells_functions = {.role = ROLE_VIEW,
+                                                         .infer = whole_cells_infer,
+                                                         .range = whole_cells_range,
+                                                         .view = view_whole_cells};

@@ -861,6 +861,49 @@ static void check_two_tables(void **state)
     free(t);
 }
 
+/* A convolution of channels that stand side by side and do not end with a cell: their filters are
+ * put where each lies, and what is in the rest of their last cell counts for nothing. */
+static const char *convolve_joined(struct trial *t)
+{
+    const char *parts[] = {"x[1,3,5,4]", "x[1,6,5,4]", "x[1,1,5,4]"}, *filters = "c[5,10,3,2]";
+    struct value *three[3], *both[2];
+    struct tensor *given[3], *joined[2], **result = &joined[0];
+    struct node *n;
+
+    context_init(&t->c, NULL);
+    if (setjmp(t->c.escape))
+        return t->c.why;
+    t->g = graph_new(&t->c);
+    t->g->opset = 99;
+    t->random = 1;
+    for (int i = 0; i < 3; i++)
+        three[i] = read_operand(t, &parts[i], &given[i]);
+    both[1] = read_operand(t, &filters, &joined[1]);
+    n = graph_node(t->g, operator_get(&t->c, "Concat"), "joined", three, 3, 1);
+    node_set_int(n, "axis", 1);
+    infer_node(n);
+    evaluate_with(n, given, result, &t->c.arena);
+    both[0] = n->outputs[0];
+    n = graph_node(t->g, operator_get(&t->c, "Conv"), "conv", both, 2, 1);
+    infer_node(n);
+    evaluate_with(n, joined, &t->expected[0], &t->c.arena);
+    infer_graph(t->g);
+    give_out(t, 1, n->outputs);
+    return check_graph(t);
+}
+
+static void check_joined_channels(void **state)
+{
+    struct trial *t = calloc(1, sizeof *t);
+    const char *why = convolve_joined(t);
+
+    (void)state;
+    if (why)
+        fail_msg("%s", why);
+    context_release(&t->c);
+    free(t);
+}
+
 /* What the table of operators says of its limits is what is said of a model beyond them; up to
  * them it is computed. */
 static void keeps_to_limits(void **state)
@@ -908,15 +951,25 @@ static void leaves_no_operator_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_unary),        cmocka_unit_test(check_several),
-        cmocka_unit_test(check_convolutions), cmocka_unit_test(check_products),
-        cmocka_unit_test(check_pools),        cmocka_unit_test(check_norms),
-        cmocka_unit_test(check_reductions),   cmocka_unit_test(check_views),
-        cmocka_unit_test(check_resampling),   cmocka_unit_test(check_attention),
-        cmocka_unit_test(check_computed),     cmocka_unit_test(check_recurrent),
-        cmocka_unit_test(check_signals),      cmocka_unit_test(check_batches),
-        cmocka_unit_test(check_large),        cmocka_unit_test(check_two_tables),
-        cmocka_unit_test(keeps_to_limits),    cmocka_unit_test(leaves_no_operator_out),
+        cmocka_unit_test(check_unary),
+        cmocka_unit_test(check_several),
+        cmocka_unit_test(check_convolutions),
+        cmocka_unit_test(check_products),
+        cmocka_unit_test(check_pools),
+        cmocka_unit_test(check_norms),
+        cmocka_unit_test(check_reductions),
+        cmocka_unit_test(check_views),
+        cmocka_unit_test(check_resampling),
+        cmocka_unit_test(check_attention),
+        cmocka_unit_test(check_computed),
+        cmocka_unit_test(check_recurrent),
+        cmocka_unit_test(check_signals),
+        cmocka_unit_test(check_batches),
+        cmocka_unit_test(check_large),
+        cmocka_unit_test(check_two_tables),
+        cmocka_unit_test(check_joined_channels),
+        cmocka_unit_test(keeps_to_limits),
+        cmocka_unit_test(leaves_no_operator_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
