@@ -77,7 +77,7 @@ static void model_done(struct job *job)
     else
         answer_error(work->server, work->answer, RPC_REQUEST_FAILED, "%s",
                      work->why ? work->why : "out of memory");
-    shared_drop(work->text);
+    jobs_drop(job->jobs, work->text);
     free(work->why);
     free(work->path);
     free(work);

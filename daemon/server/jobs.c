@@ -2,6 +2,7 @@
 
 #include "daemon/server/memory.h"
 #include "daemon/server/turn.h"
+#include "protocol/message.h"
 #include <stdlib.h>
 #include <uv.h>
 
@@ -342,6 +343,23 @@ void jobs_dispose(struct jobs *jobs, void (*dispose)(void *thing), void *thing)
     work->dispose = dispose;
     work->thing = thing;
     jobs_submit(jobs, &work->job);
+}
+
+static void drop(void *bytes)
+{
+    shared_drop(bytes);
+}
+
+void jobs_drop(struct jobs *jobs, struct shared *bytes)
+{
+    size_t length = 0;
+
+    if (bytes)
+        shared_bytes(bytes, &length);
+    if (length >= MESSAGE_CUT)
+        jobs_dispose(jobs, drop, bytes);
+    else
+        shared_drop(bytes);
 }
 
 static void closed(uv_handle_t *handle)

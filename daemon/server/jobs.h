@@ -21,6 +21,7 @@
 enum job_priority { JOB_INTERACTIVE, JOB_FILE, JOB_BACKGROUND, JOB_PRIORITIES };
 
 struct jobs;
+struct shared;
 
 struct job {
     void (*run)(struct job *job);  /* worker thread */
@@ -56,6 +57,8 @@ bool job_cancelled(const struct job *job);
 /* Gives a thing back on a worker: what is large takes its time. The thing is taken; NULL is fine.
  */
 void jobs_dispose(struct jobs *jobs, void (*dispose)(void *thing), void *thing);
+/* The same for bytes that several hold: few at once. NULL is fine. */
+void jobs_drop(struct jobs *jobs, struct shared *bytes);
 
 struct jobs_counts {
     size_t waiting[JOB_PRIORITIES];

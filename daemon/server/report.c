@@ -505,7 +505,7 @@ static void report_done(struct job *job)
     struct report_work *work = (struct report_work *)job;
 
     work->taker(work->state, &work->report);
-    shared_drop(work->report.text);
+    jobs_drop(job->jobs, work->report.text);
     if (work->notes)
         notes_free(work->notes);
     free(work);

@@ -39,10 +39,12 @@ struct inotify {
     struct watch *watch;
     int descriptor;
     uv_poll_t poll;
-    uv_idle_t rest; /* runs while events were read that no turn had room for yet */
+    uv_idle_t rest; /* runs while there is what no turn had room for yet */
     int open_handles;
     _Alignas(struct inotify_event) char events[READ_SIZE];
-    size_t at, length;          /* in events: the next one, and where they end */
+    size_t at, length; /* in events: the next one, and where they end */
+    int *given_up;     /* numbers of folders that are not watched any more, but for the system */
+    size_t given_up_count;
     struct folders *folders;    /* by path: struct folder, owned */
     struct table by_descriptor; /* the same, by its number in decimal */
 };
@@ -104,6 +106,10 @@ out:
     return rc;
 }
 
+static void work(uv_idle_t *rest);
+
+/* Telling the system takes several times as long as all else, and may wait: events of a number that
+ * is nobody's are passed over. */
 static void remove_below(void *state, const char *path)
 {
     struct inotify *inotify = state;
@@ -113,10 +119,30 @@ static void remove_below(void *state, const char *path)
     while ((first = folders_first(inotify->folders, FOLDERS_EVENTS, path))) {
         struct folder *folder = folders_get(inotify->folders, FOLDERS_EVENTS, first);
 
-        inotify_rm_watch(inotify->descriptor, folder->descriptor);
+        inotify->given_up =
+            memory_grow(inotify->given_up, inotify->given_up_count, sizeof *inotify->given_up);
+        inotify->given_up[inotify->given_up_count++] = folder->descriptor;
         forget(inotify, folder);
     }
     folders_unlock(inotify->folders);
+    if (inotify->given_up_count)
+        uv_idle_start(&inotify->rest, work);
+}
+
+static void give_up_one(struct inotify *inotify)
+{
+    int descriptor = inotify->given_up[--inotify->given_up_count];
+    char text[16];
+
+    folders_lock(inotify->folders);
+    /* A folder that is watched again has the same number. */
+    if (!table_get(&inotify->by_descriptor, number(descriptor, text)))
+        inotify_rm_watch(inotify->descriptor, descriptor);
+    folders_unlock(inotify->folders);
+    if (inotify->given_up_count)
+        return;
+    free(inotify->given_up);
+    inotify->given_up = NULL;
 }
 
 static bool is_at(const struct folder *folder)
@@ -180,21 +206,31 @@ static bool read_events(struct inotify *inotify)
     return length > 0;
 }
 
+static void handle_next(struct inotify *inotify)
+{
+    const struct inotify_event *event =
+        (const struct inotify_event *)(inotify->events + inotify->at);
+
+    inotify->at += sizeof *event + event->len;
+    handle(inotify, event);
+}
+
 static void work(uv_idle_t *rest)
 {
     struct inotify *inotify = rest->data;
     bool more = true;
 
-    while (more && (inotify->at < inotify->length || read_events(inotify))) {
-        const struct inotify_event *event =
-            (const struct inotify_event *)(inotify->events + inotify->at);
-
-        inotify->at += sizeof *event + event->len;
-        handle(inotify, event);
+    while (more) {
+        if (inotify->at < inotify->length || read_events(inotify))
+            handle_next(inotify);
+        else if (inotify->given_up_count)
+            give_up_one(inotify);
+        else
+            break;
         more = turn_more(rest->loop);
     }
     /* What was not read yet makes the descriptor readable again. */
-    if (inotify->at < inotify->length)
+    if (inotify->at < inotify->length || inotify->given_up_count)
         uv_idle_start(rest, work);
     else
         uv_idle_stop(rest);
@@ -250,6 +286,7 @@ static void closed(uv_handle_t *handle)
     folders_unlock(inotify->folders);
     folders_drop(inotify->folders);
     table_release(&inotify->by_descriptor);
+    free(inotify->given_up);
     close(inotify->descriptor);
     free(inotify);
 }
