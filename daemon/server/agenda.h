@@ -19,6 +19,10 @@ void agenda_free(struct agenda *agenda);
 void agenda_change(struct agenda *agenda, const char *path);
 /* workspace_decide() is due for it, once that can be known. */
 void agenda_decide(struct agenda *agenda, const char *path);
+/* The same for all in folder that concerns somebody, and the models there. */
+void agenda_change_below(struct agenda *agenda, const char *folder);
+/* The same for all members and models there. */
+void agenda_decide_below(struct agenda *agenda, const char *folder);
 /* The results of scans wait to be taken (roots_take_some()), or what could not be decided before
  * may be now. */
 void agenda_wake(struct agenda *agenda);

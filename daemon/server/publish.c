@@ -31,7 +31,9 @@ struct publish {
     size_t at;            /* in dirty: how far it was looked through */
     struct table waiting; /* paths for which it was not time yet; what makes it time touches them */
     int64_t due_ms;       /* when those are looked at all the same */
-    char **batch;         /* taken out of dirty, in order */
+    bool all;             /* all members are being touched … */
+    struct table_walk members; /* … so far */
+    char **batch;              /* taken out of dirty, in order */
     size_t batch_count, batch_at;
     uv_timer_t timer;
     bool flushing, closing;
@@ -108,12 +110,20 @@ void publish_touch(struct publish *publish, const char *path)
 
 void publish_all(struct publish *publish)
 {
-    struct workspace *workspace = publish->server->workspace;
-    struct member *member;
-    size_t at = 0;
+    publish->all = true;
+    publish->members = (struct table_walk){0, 0};
+    arm(publish, 0);
+}
 
-    while ((member = workspace_each(workspace, &at)))
+static void touch_next(struct publish *publish)
+{
+    const char *path;
+    void *member;
+
+    if (table_walk(&publish->server->workspace->members, &publish->members, &path, &member))
         member_touch(member);
+    else
+        publish->all = false;
 }
 
 static void published_free(struct published *published)
@@ -514,7 +524,7 @@ static void publish_next(struct publish *publish)
 
 static bool is_left(const struct publish *publish)
 {
-    return publish->batch_at < publish->batch_count || publish->dirty.count;
+    return publish->all || publish->batch_at < publish->batch_count || publish->dirty.count;
 }
 
 static void flush(uv_timer_t *timer)
@@ -524,7 +534,9 @@ static void flush(uv_timer_t *timer)
 
     publish->flushing = true;
     do {
-        if (publish->batch_at < publish->batch_count)
+        if (publish->all)
+            touch_next(publish);
+        else if (publish->batch_at < publish->batch_count)
             publish_next(publish);
         else
             fill(publish);

@@ -50,8 +50,12 @@ struct scan_work {
     size_t scripts_taken, models_taken, known_taken;
     char **known; /* with `everything`: members and models below the folder */
     size_t known_count;
-    bool knows;
+    struct table_walk members, models;
+    bool knows_members, knows_models;
 };
+
+/* So much of what is known is looked through at a time. */
+#define LOOKS 64
 
 /* --- roots ---------------------------------------------------------------------------------- */
 
@@ -109,9 +113,6 @@ void workspace_remove_root(struct workspace *workspace, const char *path)
 {
     char *canonical = root_path(path);
     struct root *root = find_root(workspace, canonical);
-    struct member *member;
-    const char **models;
-    size_t at = 0, count;
 
     if (!root || --root->count)
         goto out;
@@ -121,13 +122,7 @@ void workspace_remove_root(struct workspace *workspace, const char *path)
         goto out;
     watch_remove(workspace->server->watch, canonical);
     /* Which of them are still wanted is looked at by and by. */
-    models = tree_below(&workspace->models, canonical, &count);
-    for (size_t i = 0; i < count; i++)
-        agenda_decide(workspace->agenda, models[i]);
-    free(models);
-    while ((member = workspace_each(workspace, &at)))
-        if (path_inside(canonical, member->path))
-            agenda_decide(workspace->agenda, member->path);
+    agenda_decide_below(workspace->agenda, canonical);
     /* What lies below and is a root of its own lost its watches with the rest. */
     for (size_t i = 0; i < workspace->root_count; i++)
         if (path_inside(canonical, workspace->roots[i].path))
@@ -181,23 +176,24 @@ static void know(struct scan_work *work, const char *path)
     work->known[work->known_count++] = memory_text(path);
 }
 
-/* What the workspace knows of the folder. */
+/* Some of what the workspace knows of the folder. */
 static void look_what_is_known(struct scan_work *work)
 {
     struct workspace *workspace = work->server->workspace;
-    const struct member *member;
-    const char **models;
-    size_t at = 0, count;
+    const char *path;
+    void *value;
 
-    while ((member = workspace_each(workspace, &at)))
-        if (path_inside(work->folder, member->path))
-            know(work, member->path);
-    models = tree_below(&workspace->models, work->folder, &count);
-    for (size_t i = 0; i < count; i++)
-        if (!workspace_find(workspace, models[i]))
-            know(work, models[i]);
-    free(models);
-    work->knows = true;
+    for (int looks = 0; looks < LOOKS && !work->knows_models; looks++)
+        if (!work->knows_members) {
+            if (!table_walk(&workspace->members, &work->members, &path, &value))
+                work->knows_members = true;
+            else if (path_inside(work->folder, path))
+                know(work, path);
+        } else if (!tree_walk(&workspace->models, &work->models, &path)) {
+            work->knows_models = true;
+        } else if (path_inside(work->folder, path) && !workspace_find(workspace, path)) {
+            know(work, path);
+        }
 }
 
 static void take_script_of(struct workspace *workspace, const char *path)
@@ -262,7 +258,7 @@ bool roots_take_some(struct workspace *workspace)
         take_script_of(workspace, scan->scripts[work->scripts_taken++]);
     else if (work->models_taken < scan->model_count)
         workspace_changed(workspace, scan->models[work->models_taken++]);
-    else if (work->everything && !work->knows)
+    else if (work->everything && !work->knows_models)
         look_what_is_known(work);
     else if (work->known_taken < work->known_count)
         take_known(workspace, scan, work->known[work->known_taken++]);

@@ -19,7 +19,7 @@ void table_release(struct table *table)
     for (size_t i = 0; i < table->capacity; i++)
         free(table->entries[i].key);
     free(table->entries);
-    *table = (struct table){NULL, 0, 0, 0};
+    *table = (struct table){.moves = table->moves + 1};
 }
 
 /* The entry of key, or NULL. An entry that was taken out has a value of NULL and keeps its hash as
@@ -52,7 +52,7 @@ static void insert(struct table *table, char *key, void *value, uint64_t hash)
 
 static void grow(struct table *table)
 {
-    struct table bigger = {NULL, 16, 0, 0};
+    struct table bigger = {.capacity = 16, .moves = table->moves + 1};
 
     while (bigger.capacity < (table->count + 1) * 2)
         bigger.capacity *= 2;
@@ -115,4 +115,11 @@ bool table_each(const struct table *table, size_t *at, const char **key, void **
         }
     }
     return false;
+}
+
+bool table_walk(const struct table *table, struct table_walk *walk, const char **key, void **value)
+{
+    if (walk->moves != table->moves)
+        *walk = (struct table_walk){.moves = table->moves};
+    return table_each(table, &walk->at, key, value);
 }

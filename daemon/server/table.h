@@ -17,6 +17,12 @@ struct table {
     } * entries;
     size_t capacity;    /* a power of two, or 0 */
     size_t count, used; /* used: with the places of entries that were taken out */
+    size_t moves;       /* how often the entries were put elsewhere */
+};
+
+/* Goes through a table while others change it. A zeroed one begins. */
+struct table_walk {
+    size_t at, moves;
 };
 
 /* Frees the keys. */
@@ -30,5 +36,8 @@ void *table_take(struct table *table, const char *key);
 /* `size_t at = 0; while (table_each(table, &at, &key, &value))`; the entry just given may be taken
  * out meanwhile, nothing may be put in. key may be NULL. */
 bool table_each(const struct table *table, size_t *at, const char **key, void **value);
+/* The same where anything may be put in and taken out between the calls: what is there all the
+ * while comes once or more. */
+bool table_walk(const struct table *table, struct table_walk *walk, const char **key, void **value);
 
 #endif

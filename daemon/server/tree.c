@@ -131,24 +131,49 @@ void *tree_pop(struct tree *tree, const char *folder)
     return node ? take(tree, node) : NULL;
 }
 
+/* The one that follows in top; NULL: none. */
+static const struct tree_node *after(const struct tree_node *node, const struct tree_node *top)
+{
+    if (node->child)
+        return node->child;
+    while (node != top && !node->next)
+        node = node->parent;
+    return node == top ? NULL : node->next;
+}
+
 const char **tree_below(const struct tree *tree, const char *folder, size_t *count)
 {
-    const struct tree_node *top = table_get(&tree->nodes, folder), *node = top;
+    const struct tree_node *top = table_get(&tree->nodes, folder);
     const char **paths = NULL;
 
     *count = 0;
-    while (node) {
+    for (const struct tree_node *node = top; node; node = after(node, top))
         if (node->value) {
             paths = memory_grow(paths, *count, sizeof *paths);
             paths[(*count)++] = node->path;
         }
-        if (node->child) {
-            node = node->child;
-            continue;
-        }
-        while (node != top && !node->next)
-            node = node->parent;
-        node = node == top ? NULL : node->next;
-    }
     return paths;
+}
+
+bool tree_is_large(const struct tree *tree, const char *folder, size_t most)
+{
+    const struct tree_node *top = table_get(&tree->nodes, folder);
+    size_t count = 0;
+
+    for (const struct tree_node *node = top; node && count <= most; node = after(node, top))
+        count++;
+    return count > most;
+}
+
+bool tree_walk(const struct tree *tree, struct table_walk *walk, const char **path)
+{
+    void *value;
+
+    while (table_walk(&tree->nodes, walk, path, &value)) {
+        const struct tree_node *node = value;
+
+        if (node->value)
+            return true;
+    }
+    return false;
 }

@@ -28,5 +28,9 @@ const char *tree_first(const struct tree *tree, const char *folder);
 /* The paths with values from folder on, folder among them, in no order: count of them, borrowed
  * until the tree is changed; an array to be freed. */
 const char **tree_below(const struct tree *tree, const char *folder, size_t *count);
+/* Whether that is a look at more than so many paths, with and without values. */
+bool tree_is_large(const struct tree *tree, const char *folder, size_t most);
+/* The paths with values of the whole tree, as table_walk(). */
+bool tree_walk(const struct tree *tree, struct table_walk *walk, const char **path);
 
 #endif

@@ -226,27 +226,12 @@ void workspace_changed(void *state, const char *path)
     }
 }
 
-/* All that concerns somebody in folder, and the models there, may have changed. */
-static void change_below(struct workspace *workspace, const char *folder)
-{
-    const struct tree *trees[] = {&workspace->concerns.by_path, &workspace->models};
-
-    for (size_t t = 0; t < sizeof trees / sizeof *trees; t++) {
-        size_t count;
-        const char **paths = tree_below(trees[t], folder, &count);
-
-        for (size_t i = 0; i < count; i++)
-            agenda_change(workspace->agenda, paths[i]);
-        free(paths);
-    }
-}
-
 void workspace_folder_came(void *state, const char *folder)
 {
     struct workspace *workspace = state;
 
     /* What was missing may have come with it, and what was a file may be the folder now. */
-    change_below(workspace, folder);
+    agenda_change_below(workspace->agenda, folder);
     if (path_name(folder)[0] != '.' && workspace_in_roots(workspace, folder))
         roots_scan(workspace, folder, false);
 }
@@ -264,7 +249,7 @@ void workspace_folder_gone(void *state, const char *folder)
 {
     struct workspace *workspace = state;
 
-    change_below(workspace, folder);
+    agenda_change_below(workspace->agenda, folder);
     for (size_t i = 0; i < workspace->root_count; i++)
         if (path_inside(folder, workspace->roots[i].path))
             workspace->roots[i].missing = true;

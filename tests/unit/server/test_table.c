@@ -17,7 +17,7 @@ static void test_random_work(void **state)
     enum { KEYS = 300 };
     static int values[KEYS];
     void *model[KEYS] = {NULL};
-    struct table table = {NULL, 0, 0, 0};
+    struct table table = {NULL, 0, 0, 0, 0};
     uint32_t seed = 1;
 
     (void)state;
