@@ -69,7 +69,7 @@ def model_bytes():
     x = several.input("image", [1, 3, 8, 8])
     x = several.node("NonZero", [x], name="first\n\U0001d4b3")
     y = several.node("Frobnicate", [several.input("other", ["m", 4])], name="second")
-    several.output(x, [4, 10])
+    several.output(x, [4, 10], ox.INT64)
     several.output(y, [1])
     for name, m in (("dynamic", dynamic), ("external", external), ("warned", warned), ("several", several)):
         made[name] = bytes_of(m)

@@ -61,7 +61,7 @@ def models():
     m = onnxwrite.Model("bad", opset=13, seed=1)
     x = m.input("x", [1, 3, 8, 8])
     y = m.node("Relu", [x], name="first")
-    m.output(m.node("NonZero", [y], name="second"), [4, 10])
+    m.output(m.node("NonZero", [y], name="second"), [4, 10], onnxwrite.INT64)
     made["bad"] = m
     m = onnxwrite.Model("steps", opset=13)
     m.output(m.node("Floor", [m.input("level", [1, 4])], name="cell"), [1, 4])
