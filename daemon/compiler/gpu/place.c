@@ -83,12 +83,60 @@ static const char *writer_text(struct arena *a, const struct value *v)
                     : arena_printf(a, ", which %s #%d writes,", node_op(n), n->position);
 }
 
+/* The same elements, with the longest axis behind the batch as two, where they fit the edge so. */
+static bool split_longest(const struct shape *s, struct shape *out)
+{
+    int longest = 0;
+    int64_t length, half;
+    struct layout l;
+
+    *out = (struct shape){.axes = 1, .dim = {s->dim[0]}};
+    for (int i = 1; i < s->axes; i++) {
+        if (s->dim[i] == 1)
+            continue;
+        if (out->axes == 3)
+            return false;
+        if (!longest || s->dim[i] > out->dim[longest])
+            longest = out->axes;
+        out->dim[out->axes++] = s->dim[i];
+    }
+    length = out->dim[longest];
+    if (!longest || length > (int64_t)LARGEST_SIDE * LARGEST_SIDE)
+        return false;
+    half = (int64_t)sqrt((double)length);
+    while (length % half)
+        half--;
+    for (int i = out->axes++; i > longest; i--)
+        out->dim[i] = out->dim[i - 1];
+    out->dim[longest] = half;
+    out->dim[longest + 1] = length / half;
+    layout_edge(out, false, &l);
+    return l.width <= LARGEST_SIDE && l.height <= LARGEST_SIDE;
+}
+
+/* What fits at the model's edge instead of v; NULL: nothing is known to. */
+static const char *advice_texture(struct arena *a, const struct place *place, const struct value *v)
+{
+    struct shape fits;
+
+    if ((place->kind != PLACE_INPUT && place->kind != PLACE_OUTPUT) || v->shape.axes < 2 ||
+        type_is_integer(v->type) || !split_longest(&v->shape, &fits))
+        return NULL;
+    return arena_printf(a,
+                        place->kind == PLACE_INPUT
+                            ? "Use a smaller input or fewer channels, or export it as %s and "
+                              "reshape it in the model"
+                            : "Use a smaller input or fewer channels, or reshape it to %s at the "
+                              "end of the model",
+                        shape_text(a, &fits));
+}
+
 static void too_large(struct plan *p, const struct place *place, const struct value *v,
                       int64_t width, int64_t height)
 {
     struct arena *a = &p->context->arena;
 
-    diagnose(p->context, place, TUKI0134, NULL,
+    diagnose(p->context, place, TUKI0134, advice_texture(a, place, v),
              "its texture for shape %s%s would be %" PRId64 " by %" PRId64
              " cells; at most 16384 are possible",
              shape_text(a, &v->shape), place->kind == PLACE_OUTPUT ? writer_text(a, v) : "", width,

@@ -341,7 +341,7 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
                                : tokens      ? "1 or 2"
                                              : "2 to 4");
         if (!tokens)
-            *advice = advice_axes(a, s, in->quantised);
+            *advice = advice_axes(a, s, in->batch, in->quantised);
         return TUKI0114;
     }
     if (weight && shape_product(s, 0, s->axes - 1) != 1) {
@@ -361,11 +361,15 @@ static enum diagnostic_code judge(struct inputs *in, const struct value *v, cons
     if (s->dim[0] < 1 || s->dim[0] > LARGEST_BATCH) {
         *detail = arena_printf(a, "its batch (axis 0) is %lld, and 1 to %d are accepted",
                                (long long)s->dim[0], LARGEST_BATCH);
+        if (in->batch == 1)
+            *advice = advice_batch(a, v);
         return TUKI0130;
     }
     if (in->own && s->dim[0] != in->batch) {
         *detail = arena_printf(a, "its batch (axis 0) is %lld, and that of input %s is %lld",
                                (long long)s->dim[0], in->own->name, (long long)in->batch);
+        if (in->batch == 1 || s->dim[0] == 1)
+            *advice = advice_batch(a, in->batch == 1 ? v : in->own);
         return TUKI0130;
     }
     return 0;

@@ -90,13 +90,14 @@ static void check_comparison(struct node *n)
                "its result is a model output, where only the condition of Where and Cast to float "
                "may read it");
     else if (other)
-        report(n, TUKI0127,
-               "Choose by Where (torch.where) or cast it to float32 and go on with 0 and 1, or "
-               "output the scores and choose in the script",
-               arena_printf(a,
-                            "its result is read by %s, where only the condition of Where and Cast "
-                            "to float may read it",
-                            other));
+        report(
+            n, TUKI0127,
+            "Choose by Where (torch.where) or cast it to float32 and go on with 0 and 1, make the "
+            "condition a constant, or output the scores and choose in the script",
+            arena_printf(a,
+                         "its result is read by %s, where only the condition of Where and Cast "
+                         "to float may read it",
+                         other));
 }
 
 /* What is asked of all values. */

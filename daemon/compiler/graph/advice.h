@@ -12,7 +12,11 @@
 const char *advice_input_type(enum element_type type, const struct node *reader);
 /* About a computed value of another element type than float32 (TUKI0115). */
 const char *advice_value_type(const struct value *v);
-/* About a model input with too few or too many axes (TUKI0114); all lengths in s are known. */
-const char *advice_axes(struct arena *a, const struct shape *s, bool quantised);
+/* About a model input with too few or too many axes (TUKI0114); all lengths in s are known. batch:
+ * that of the other inputs, 0 where they have none. */
+const char *advice_axes(struct arena *a, const struct shape *s, int64_t batch, bool quantised);
+/* About inputs of different batches (TUKI0130), of which one has a batch of 1: that input of the
+ * others, and what to make of it where its axis 0 is no batch; NULL for the usual advice. */
+const char *advice_batch(struct arena *a, const struct value *v);
 
 #endif
