@@ -347,9 +347,15 @@ static struct value *reduce_in_turn(struct node *n)
     else
         return NULL;
     double elements = 1;
-    for (int i = 0; i < count; i++)
+    int all = count;
+    count = 0;
+    /* Along an axis of one element there is nothing to be done. */
+    for (int i = 0; i < all; i++) {
         elements *= (double)s->dim[axes[i]];
-    if (count < 2 || elements <= 2048)
+        if (s->dim[axes[i]] != 1)
+            axes[count++] = axes[i];
+    }
+    if (all < 2 || elements <= 2048)
         return NULL;
     struct value *v = n->inputs[0];
     bool keeps = global || node_int(n, "keepdims", 1);
@@ -369,7 +375,7 @@ static struct value *reduce_in_turn(struct node *n)
         node_set_int(r, "keepdims", keeps);
         v = make_inferred(r);
     }
-    return v;
+    return make_reshaped(n, v, &n->outputs[0]->shape);
 }
 
 /* The logarithm of what Softmax divides by, and the greatest element. */
