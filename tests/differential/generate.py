@@ -13,6 +13,7 @@ import random
 import forms
 
 OPERATORS = []  # (name, since, until, weight, function)
+WHOLE = []  # of another kind of models: functions of (seed, opset, batch) that give a description, or None
 
 
 def operator(name, since=7, until=99, weight=1.0):
@@ -263,7 +264,11 @@ def reads(node):
 def description(seed, only=None, opset=None, batch=None):
     """only: names of operators to choose from. batch: of all inputs (else mostly 1). With "shapes", and often in a disguise (forms.py)."""
     r = random.Random("graph %d" % seed)
-    usual = r.choice([2, 3]) if r.random() < 0.06 else 1
+    usual = r.choice([2, 3, 2, 3, 5, 16]) if r.random() < 0.06 else 1
+    if WHOLE and not only and r.random() < 0.03:
+        d = r.choice(WHOLE)(seed, opset, batch or usual)
+        if d:
+            return forms.disguise(d, random.Random("forms %d" % seed))
     g = Generator("graph %d" % seed, opset, batch or usual)
     rows = [row for row in OPERATORS if row[1] <= g.opset <= row[2] and (not only or row[0] in only)]
     for _ in range(g.r.choice([1, 1, 1, 2, 2, 3])):

@@ -36,6 +36,7 @@ import operators_elementwise  # noqa: E402,F401
 import operators_idioms  # noqa: E402,F401
 import operators_layers  # noqa: E402,F401
 import operators_models  # noqa: E402,F401
+import operators_quantized  # noqa: E402,F401
 import operators_shape  # noqa: E402,F401
 
 SHORT = range(0, 2000)
