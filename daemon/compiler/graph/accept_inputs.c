@@ -90,15 +90,17 @@ static bool only_indices(const struct value *v, bool *found, const struct node *
         only &= !at->output_count;
         for (int i = 0; i < at->reader_count; i++) {
             const struct node *n = at->readers[i];
+            const struct value *out = node_output(n, 0);
             int64_t to = node_int(n, "to", 0);
 
             if (node_called(n, "Gather") && node_input(n, 1) == at && node_input(n, 0) != at)
                 *found = true;
             else if (node_called(n, "Identity") ||
                      (node_called(n, "Reshape") && node_input(n, 0) == at) ||
-                     (node_called(n, "Cast") && (to == TYPE_INT32 || to == TYPE_INT64)))
-                APPEND(scratch, list, count, room) = n->outputs[0];
-            else if (!infer_shape_only(n)) {
+                     (node_called(n, "Cast") && (to == TYPE_INT32 || to == TYPE_INT64))) {
+                if (out)
+                    APPEND(scratch, list, count, room) = out;
+            } else if (!infer_shape_only(n)) {
                 only = false;
                 *other = *other ? *other : n;
             }
@@ -149,13 +151,14 @@ bool value_is_weight(const struct value *v)
     for (int next = 0; only && next < count; next++)
         for (int i = 0; only && i < list[next]->reader_count; i++) {
             const struct node *n = list[next]->readers[i];
+            const struct value *out = node_output(n, 0);
 
             if ((node_called(n, "MatMul") || node_called(n, "Gemm")) &&
                 node_input(n, 1) == list[next] && node_input(n, 0) != list[next])
                 continue;
-            if (node_called_one_of(n, weight_views) && node_input(n, 0) == list[next] &&
-                !n->outputs[0]->output_count)
-                APPEND(scratch, list, count, room) = n->outputs[0];
+            if (node_called_one_of(n, weight_views) && node_input(n, 0) == list[next] && out &&
+                !out->output_count)
+                APPEND(scratch, list, count, room) = out;
             else
                 only = false;
         }

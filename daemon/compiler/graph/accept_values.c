@@ -34,18 +34,19 @@ static const char *other_reader(struct graph *g, const struct value *v)
             other = MODEL_OUTPUT;
         for (int i = 0; i < at->reader_count && !other; i++) {
             const struct node *n = at->readers[i];
+            const struct value *out = node_output(n, 0);
 
-            if (n->output_count && n->outputs[0] && n->outputs[0]->poisoned)
+            if (out && out->poisoned)
                 continue;
             if (node_called(n, "Where") && node_input(n, 0) == at && node_input(n, 1) != at &&
                 node_input(n, 2) != at)
                 continue;
             if (node_called(n, "Cast") && node_int(n, "to", 0) == TYPE_FLOAT32)
                 continue;
-            if (node_called_one_of(n, connectives))
-                APPEND(scratch, list, count, room) = n->outputs[0];
-            else
+            if (!node_called_one_of(n, connectives))
                 other = node_title(n, &g->context->arena);
+            else if (out)
+                APPEND(scratch, list, count, room) = out;
         }
     }
     arena_free(scratch);
@@ -115,11 +116,15 @@ static const char *const renamings[] = {
  * ArgMax decides. */
 static bool renames(const struct node *n)
 {
-    const struct shape *in = &n->inputs[0]->shape, *out = &n->outputs[0]->shape;
+    const struct value *from = node_input(n, 0), *to = node_output(n, 0);
+    const struct shape *in, *out;
     int i = 0, o = 0;
 
-    if (!node_called_one_of(n, renamings) || n->inputs[0]->type != n->outputs[0]->type ||
-        !shape_known(in) || !shape_known(out))
+    if (!node_called_one_of(n, renamings) || !from || !to || from->type != to->type)
+        return false;
+    in = &from->shape;
+    out = &to->shape;
+    if (!shape_known(in) || !shape_known(out))
         return false;
     for (;;) {
         while (i < in->axes && in->dim[i] == 1)
@@ -188,7 +193,7 @@ static bool was_blamed(const struct value *v)
     for (int i = 0; blamed && i < v->reader_count; i++) {
         const struct node *n = v->readers[i];
 
-        blamed = n->output_count && n->outputs[0] && n->outputs[0]->poisoned;
+        blamed = node_output(n, 0) && node_output(n, 0)->poisoned;
         for (int slot = 0; blamed && slot < n->input_count; slot++)
             blamed = n->inputs[slot] != v || infer_shape_like(n, slot);
     }

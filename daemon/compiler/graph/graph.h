@@ -168,6 +168,12 @@ static inline struct value *node_input(const struct node *n, int i)
     return i < n->input_count ? n->inputs[i] : NULL;
 }
 
+/* Output i of n, or NULL where it is left out. */
+static inline struct value *node_output(const struct node *n, int i)
+{
+    return i < n->output_count ? n->outputs[i] : NULL;
+}
+
 /* The only reader of v, where nothing else reads it and it is no graph output; else NULL. */
 struct node *value_only_reader(const struct value *v);
 

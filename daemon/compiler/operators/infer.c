@@ -460,11 +460,11 @@ static void settle(struct node *n)
             v->poisoned = true;
         }
     }
-    if (!quiet && !gives_poison(n)) {
+    if (n->op && !quiet && !gives_poison(n)) {
         cast_to_declared(n);
         compare_types(n);
     }
-    if (!quiet && !gives_poison(n)) {
+    if (n->op && !quiet && !gives_poison(n)) {
         know_empty(n);
         propagate(n);
         compare_with_record(n);

@@ -44,6 +44,32 @@ INPUT_CASE(test_half_type, TYPE_FLOAT16, SHAPE(1, -1), TUKI0115, "its elements a
 INPUT_CASE(test_batch, TYPE_FLOAT32, SHAPE(17, 3), TUKI0130, "its batch (axis 0) is 17")
 INPUT_CASE(test_empty_axis, TYPE_FLOAT32, SHAPE(1, 0, 3), TUKI0114, "axis 1 has no elements")
 
+/* What reads a value and gives nothing, as a refused layer may: its results are left out. */
+static void nothing_from(struct value *v)
+{
+    v->producer->outputs[0] = NULL;
+}
+
+static void test_results_left_out(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(2, 3));
+    struct value *ids = input(g, "ids", TYPE_INT64, SHAPE(2, 3));
+    struct value *above = NODE(g, "Greater", "above", x, FLOATS(g, SCALAR, 1));
+
+    (void)state;
+    nothing_from(NODE(g, "Flatten", "flat", input(g, "w", TYPE_FLOAT32, SHAPE(2, 3))));
+    nothing_from(NODE(g, "Identity", "same", ids));
+    nothing_from(NODE(g, "Not", "not", above));
+    nothing_from(NODE(g, "Identity", "chosen", NODE(g, "ArgMax", "choice", x)));
+    above->type = TYPE_BOOL;
+    output(g, NODE(g, "Relu", "relu", x));
+    accept_graph(g);
+    assert_int_equal(reported(j, TUKI0115), 1); /* ids: nothing reads them as indices */
+    END_JOB(j);
+}
+
 static void test_fine(void **state)
 {
     WITH_JOB(j);
@@ -463,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_half_type),
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_empty_axis),
+        cmocka_unit_test(test_results_left_out),
         cmocka_unit_test(test_fine),
         cmocka_unit_test(test_differing_batches),
         cmocka_unit_test(test_weight_input),

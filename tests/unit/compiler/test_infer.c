@@ -201,6 +201,21 @@ static void test_open_input(void **state)
     END_JOB(j);
 }
 
+/* A refused layer (it has no operator) without results: there is nothing that says so of it. */
+static void test_refused_without_results(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct node *n = NODE(g, "Abs", "abs", input(g, "x", TYPE_FLOAT32, SHAPE(2, 3)))->producer;
+
+    (void)state;
+    n->op = NULL;
+    n->output_count = 0;
+    infer_graph(g);
+    assert_int_equal(j->context.diagnostics.count, 0);
+    END_JOB(j);
+}
+
 static void test_arity(void **state)
 {
     WITH_JOB(j);
@@ -464,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_of_nothing_is_known),
         cmocka_unit_test(test_not_inferred),
         cmocka_unit_test(test_open_input),
+        cmocka_unit_test(test_refused_without_results),
         cmocka_unit_test(test_arity),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_types_of_opsets),
