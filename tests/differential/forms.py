@@ -3,8 +3,9 @@
     disguise(d, r)    d itself, or another description with the same results; "plain" is then d
 
 Where constants lie (initializers in raw or typed fields or in a file beside the model, also listed as inputs, or as Constant
-nodes with any of their attributes), nodes inside local functions, If, Loop and Scan, results that are outputs and read inside,
-outputs of equal contents, records of shapes, names, and the order of nodes.
+nodes with any of their attributes, or of another type and cast), nodes that change nothing, or are there twice, nodes
+inside local functions, If, Loop and Scan, results that are outputs and read inside, outputs of equal contents, records of
+shapes, names, and the order of nodes.
 """
 
 import copy
@@ -25,6 +26,7 @@ class Form:
         self.floats = d["shapes"]
         self.known = {name: (kind, dims, fill) for name, kind, dims, fill, *_ in d["tensors"]}
         self.inputs = {i[0] for i in d["inputs"]}
+        self.idle = set()
 
     def fresh(self, stem="w"):
         while True:
@@ -87,6 +89,102 @@ class Form:
                     a = {"value_int": fill[0]}
             self.d["nodes"].insert(0, ["Constant", [], [name], a])
         self.d["tensors"] = kept
+
+    def wider(self):
+        """Some constants are held in another type and cast."""
+        r, rows, shown = self.r, [], {o[0] for o in self.d["outputs"]}
+        for name, kind, dims, fill, *rest in self.d["tensors"]:
+            other = "double"
+            if isinstance(fill, dict) and "step" in fill and max(-fill["low"], fill["high"]) / fill["step"] <= 1024 and r.random() < 0.5:
+                other = "float16"
+            if kind != "float" or name in shown or r.random() < 0.6:
+                rows.append([name, kind, dims, fill] + rest)
+                continue
+            held = self.fresh("k")
+            rows.append([held, other, dims, fill] + rest)
+            self.d["nodes"].insert(0, ["Cast", [held], [name], {"to": 1}])
+        self.d["tensors"] = rows
+
+    # ---- nodes that change nothing ----
+
+    def nothing(self, x):
+        """(name, nodes): what is x again."""
+        r, dims, opset = self.r, self.floats[x], self.d["opset"]
+        rank, axis = len(dims), r.randrange(len(dims)) if dims else 0
+        full = rank and 0 not in dims
+
+        def by(op, x, *more, **attributes):
+            return self.node(op, [x] + list(more), attributes)
+
+        def number(v):
+            return self.tensor("float", r.choice([[], [1], [1] * rank]), [v])
+
+        def ints(values):
+            return self.tensor("int64", [len(values)], values)
+
+        def listed(op, x, key, values, since):
+            """A list that was an attribute before that opset."""
+            return by(op, x, ints(values)) if opset >= since else by(op, x, **{key: values})
+        forms = [lambda: [by("Identity", x)], lambda: [by("Dropout", x)], lambda: [by("Cast", x, to=1)], lambda: [by("Sum", x)],
+                 lambda: [by("LeakyRelu", x, alpha=1.0)], lambda: [by("Mul", x, number(1.0))], lambda: [by("Add", x, number(0.0))],
+                 lambda: [by("Sub", x, number(0.0))], lambda: [by("Div", x, number(1.0))], lambda: [by("Max", x)]]
+        if full:
+            perm = list(range(rank))
+            r.shuffle(perm)
+            inverse = [perm.index(i) for i in range(rank)]
+
+            def around(first, *then):
+                return [first, then[0](first[0])]
+            forms += [lambda: around(by("Transpose", x, perm=perm), lambda y: by("Transpose", y, perm=inverse)),
+                      lambda: around(by("Neg", x), lambda y: by("Neg", y)),
+                      lambda: around(listed("Unsqueeze", x, "axes", [axis], 13), lambda y: listed("Squeeze", y, "axes", [axis], 13)),
+                      lambda: around(by("Reshape", x, ints([-1])), lambda y: by("Reshape", y, ints(dims))),
+                      lambda: [by("Reshape", x, ints([0] * rank))], lambda: [by("Tile", x, ints([1] * rank))],
+                      lambda: [by("Concat", x, axis=axis)], lambda: [listed("Pad", x, "pads", [0] * 2 * rank, 11)]]
+            if opset >= 8:
+                forms.append(lambda: [by("Expand", x, ints([1]))])
+            if opset >= 10:
+                forms.append(lambda: [by("Slice", x, ints([0]), ints([dims[axis]]), ints([axis]))])
+                forms.append(lambda: around(by("Slice", x, ints([-1]), ints([-dims[axis] - 1]), ints([axis]), ints([-1])),
+                                            lambda y: by("Slice", y, ints([-1]), ints([-dims[axis] - 1]), ints([axis]), ints([-1]))))
+            if opset >= 11:
+                forms.append(lambda: [by("Clip", x)])
+            if opset >= 9:
+                forms.append(lambda: [by("Where", self.tensor("bool", [1], [False]), number(3.0), x)])
+            if dims[axis] == 1:
+                forms.append(lambda: [by("ReduceMax", x, ints([axis])) if opset >= 18 else by("ReduceMax", x, axes=[axis])])
+            if rank == 4:
+                forms += [lambda: [by("MaxPool", x, kernel_shape=[1, 1])], lambda: [by("DepthToSpace", x, blocksize=1)],
+                          lambda: [by("Conv", x, self.tensor("float", [dims[1], 1, 1, 1], [1.0] * dims[1]), group=dims[1])]]
+        made = r.choice(forms)()
+        for name, _ in made:
+            self.idle.add(name)
+        return made[-1][0], [n for _, n in made]
+
+    def between(self):
+        """Nothing happens on the way from a result to one of its readers."""
+        r = self.r
+        places = [(n, slot) for n in self.d["nodes"] for slot, name in enumerate(n[1]) if name in self.floats and name not in self.idle]
+        if not places:
+            return
+        node, slot = r.choice(places)
+        name, nodes = self.nothing(node[1][slot])
+        node[1][slot] = name
+        self.replace(node, nodes + [node])
+
+    def again(self):
+        """A node is there twice, and one of its readers reads the other."""
+        node = self.choose()
+        if not node:
+            return
+        readers = [n for n in self.d["nodes"] if set(node[2]) & set(n[1])]
+        if not readers:
+            return
+        copied, names = self.inner(node)
+        reader = self.r.choice(readers)
+        other = dict(zip(node[2], names))
+        reader[1] = [other.get(name, name) for name in reader[1]]
+        self.replace(node, [node, copied])
 
     # ---- nodes inside others ----
 
@@ -346,12 +444,15 @@ def disguise(d, r):
             for step in steps:
                 step()
             done.append(steps)
+    maybe(0.15, *[f.between] * r.choice([1, 2, 4]))
+    maybe(0.1, *[f.again] * r.choice([1, 2]))
     if d["opset"] >= 15:
         maybe(0.15, f.older, f.older)
         maybe(0.3, *[f.function] * r.choice([1, 1, 2, 3]))
     maybe(0.15, *[f.if_] * r.choice([1, 1, 2]))
     maybe(0.12, f.once)
     maybe(0.15, f.outputs)
+    maybe(0.1, f.wider)
     maybe(0.3, f.constants)
     maybe(0.15, f.records)
     maybe(0.2, f.shuffle)

@@ -279,6 +279,51 @@ def einsum(g):
     return g.node("Einsum", operands, dims, -bound * summed, bound * summed, None, {"equation": equation})
 
 
+@operator("Einsum", 12, weight=0.4)
+def einsum_of_more(g):
+    """Axes that are repeated or not named, three operands, and nothing kept."""
+    r = g.r
+    v = g.tame(g.pick(ranks=(2, 3, 4)), 3.0)
+    if v is None or v.count > 600:
+        return None
+    form, n, m = r.choice(["ellipsis", "ellipsis", "three", "diagonal", "self", "outer", "all"]), v.dims[-1], r.choice([1, 2, 3, 5])
+    before = v.dims[:-1]
+    if form == "ellipsis":
+        equation, more, dims = r.choice([("...a,ab->...b", [[n, m]], before + [m]), ("...a,a->...", [[n]], before), ("...a->a...", [], [n] + before),
+                                         ("...a,...a->...", [before + [n]], before), ("...a,ba->b...", [[m, n]], [m] + before), ("...a,ab", [[n, m]], before + [m]),
+                                         ("...a,...a->...a", [[1] * len(before) + [n]], v.dims)])
+        summed = n
+    elif form == "three":
+        s = "abc"[:v.rank - 1] + "k"
+        equation, more, dims, summed = s + ",km,m->" + s[:-1] + "m", [[n, m], [m]], before + [m], n
+    elif form == "diagonal":
+        if v.rank < 3 or v.dims[-1] != v.dims[-2]:
+            return None
+        s = "ab"[:v.rank - 2]
+        equation, dims = r.choice([(s + "kk->" + s + "k", v.dims[:-1]), (s + "kk->" + s, v.dims[:-2])])
+        more, summed = [], n
+    elif form == "self":
+        s = "abc"[:v.rank - 1]
+        if v.rank != 3:
+            return None
+        y = g.node("Einsum", [v, v], [v.dims[0], v.dims[1], v.dims[1]], -9 * n, 9 * n, None, {"equation": "%sk,%s->%s" % (s, s[0] + "dk", s + "d")})
+        return y
+    elif form == "outer":
+        if v.count * m > LARGEST or v.rank > 3:
+            return None
+        s = "abc"[:v.rank]
+        equation, more, dims, summed = s + ",z->" + r.choice([s + "z", s[0] + "z" + s[1:]]), [[m]], v.dims + [m], 1
+        if equation[-1] != "z":
+            dims = [v.dims[0], m] + v.dims[1:]
+    else:
+        s = "abcd"[:v.rank]
+        equation, more, dims, summed = s + "->" + s[0], [], v.dims[:1], count(v.dims[1:])
+    if count(dims) > LARGEST or not dims or 3 * summed > 5000:
+        return None
+    b = v.bound * summed
+    return g.node("Einsum", [v] + [g.uniform(d, -1, 1) for d in more], dims, -b, b, None, {"equation": equation})
+
+
 @operator("Det", 11, weight=0.2)
 def det(g):
     v = g.tame(g.pick(ranks=(3, 4), fits=lambda v: v.dims[-1] == v.dims[-2] and v.dims[-1] <= 4), 3.0)

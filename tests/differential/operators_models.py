@@ -284,6 +284,88 @@ def weights_of_few_bits(g):
     return g.node("MatMul", [v, f], v.dims[:-1] + [n], -b, b)
 
 
+@operator("DequantizeLinear", 10, weight=0.7)
+def few_bits_in_layers(g):
+    """Such weights in every layer that takes some."""
+    r = g.r
+    op = r.choice(["Conv", "Conv", "ConvTranspose", "Gemm", "Gather", "Add", "MatMul"])
+    v = g.tame(g.pick(ranks={"Conv": (3, 4), "ConvTranspose": (3, 4), "Gemm": (2,)}.get(op, (2, 3, 4)), fits=lambda v: v.count <= 800), 4.0)
+    if v is None or (op in ("Conv", "ConvTranspose") and v.dims[1] > 24) or v.dims[-1] > 32:
+        return None
+    kinds = {"uint8": (0, 255), "int8": (-128, 127)}
+    if g.opset >= 21:
+        kinds.update({"uint4": (0, 15), "int4": (-8, 7)})
+    kind = r.choice(list(kinds))
+    low, high = kinds[kind]
+    a, n, group = {}, r.choice([1, 3, 4, 8]), 1
+    if op == "Conv":
+        c = v.dims[1]
+        group = r.choice([1, 1, c])
+        n = group * r.choice([1, 2]) if group > 1 else n
+        k = [r.choice([1, 1, 2, 3]) for _ in v.dims[2:]]
+        dims, out, sum_axis, out_axis = [n, c // group] + k, [v.dims[0], n] + [d - x + 1 for d, x in zip(v.dims[2:], k)], 1, 0
+        a = {"group": group, "kernel_shape": k}
+        fan = count(dims[1:])
+    elif op == "ConvTranspose":
+        k = [r.choice([1, 2, 3]) for _ in v.dims[2:]]
+        dims, out, sum_axis, out_axis = [v.dims[1], n] + k, [v.dims[0], n] + [d + x - 1 for d, x in zip(v.dims[2:], k)], 0, 1
+        fan = v.dims[1] * count(k)
+    elif op == "Gemm":
+        tb = r.choice([0, 1])
+        dims, out, sum_axis, out_axis = ([n, v.dims[1]] if tb else [v.dims[1], n]), [v.dims[0], n], tb, 1 - tb
+        a, fan = {"transB": tb}, v.dims[1]
+    elif op == "MatMul":
+        dims, out, sum_axis, out_axis, fan = [v.dims[-1], n], v.dims[:-1] + [n], 0, 1, v.dims[-1]
+    elif op == "Gather":
+        dims, out, sum_axis, out_axis, fan = [r.choice([3, 6]), v.dims[-1]], v.dims, 1, 0, 1
+    else:
+        dims, out, sum_axis, out_axis, fan = [v.dims[-2], v.dims[-1]], v.dims, 0, 1, 1
+    if min(out) < 1 or count(out) > LARGEST or count(dims) > 4000:
+        return None
+    form, shape, q = r.random(), [], {}
+    if form > 0.3 and g.opset >= 13:
+        axis = r.choice([out_axis, out_axis, sum_axis])
+        shape = [dims[axis]]
+        blocks = [b for b in (2, 4, 8) if dims[sum_axis] % b == 0]
+        if form > 0.65 and g.opset >= 21 and blocks:
+            axis, block = sum_axis, r.choice(blocks)
+            shape = [d // block if i == axis else d for i, d in enumerate(dims)]
+            q["block_size"] = block
+        q["axis"] = axis - len(dims) if g.maybe(0.3) else axis
+    size = 1.5 / ((high - low) / 2 * fan ** 0.5)
+    inputs = [g.tensor(dims, {"seed": g.seed(), "low": low, "high": high}, kind), g.uniform(shape, size * 0.3, size) if shape else g.number(round(size, 5))]
+    if low == 0 or g.maybe(0.6):
+        middle = (low + high) // 2
+        inputs.append(g.tensor(shape, {"seed": g.seed(), "low": max(low, middle - 3), "high": min(high, middle + 3)}, kind))
+    f = g.fresh("f")
+    g.raw("DequantizeLinear", inputs, [f], q)
+    b = v.bound * size * (high - low) * fan + 2
+    if op == "Gather":
+        e = g.fresh("f")
+        g.raw("Gather", [f, g.tensor([], [r.randrange(dims[0])], "int64")], [e])
+        return g.node("Add", [v, e], v.dims, v.low - b, v.high + b)
+    if op == "Add":
+        return g.node("Add", [v, f], v.dims, v.low - b, v.high + b)
+    more = [g.uniform([n], -1, 1)] if op in ("Conv", "ConvTranspose", "Gemm") and (g.maybe() or (op == "Gemm" and g.opset < 11)) else []
+    return g.node(op, [v, f] + more, out, -b, b, None, a)
+
+
+@operator("MatMulNBits", 13, weight=0.4)
+def four_bits(g):
+    r = g.r
+    v = g.tame(g.pick(ranks=(2, 3, 4), fits=lambda v: v.dims[-1] <= 64 and v.count <= 800), 4.0)
+    if v is None:
+        return None
+    k, n, block = v.dims[-1], r.choice([1, 3, 4, 8]), r.choice([16, 16, 32])
+    blocks = -(-k // block)
+    inputs = [v, g.tensor([n, blocks, block // 2], {"seed": g.seed(), "low": 0, "high": 255}, "uint8"),
+              g.uniform(r.choice([[n * blocks], [n, blocks]]), 0.02, 0.1 / k ** 0.5 + 0.02)]
+    if g.maybe():
+        inputs.append(g.tensor([n * -(-blocks // 2)], {"seed": g.seed(), "low": 0, "high": 255}, "uint8"))
+    b = v.bound * 0.12 * 15 * k
+    return g.node("MatMulNBits", inputs, v.dims[:-1] + [n], -b, b, None, {"K": k, "N": n, "bits": 4, "block_size": block}, domain="com.microsoft")
+
+
 @operator("DynamicQuantizeLinear", 11, weight=0.15)
 def dynamic(g):
     """Of a constant; what it gives is dequantised again."""

@@ -298,7 +298,7 @@ def pad(g):
                 x = min(x, v.dims[i] - 1)
             if mode == "wrap":
                 x = min(x, v.dims[i])
-            if mode != "constant":
+            if mode != "constant" and g.maybe(0.7):
                 x = max(x, 0)
             pads[i][k] = x
         if v.dims[i] + sum(pads[i]) < 1 or v.dims[i] + min(pads[i][0], 0) + min(pads[i][1], 0) < 1:
@@ -641,6 +641,14 @@ def grid_sample(g):
         a["align_corners"] = g.r.choice([0, 1])
     # Away from the jumps of nearest: numbers that are no ties.
     grid = g.uniform(dims, -1.2, 1.2)
+    found = [w for w in g.values if w.kind == "float" and w.rank > 1 and w.dims[0] == v.dims[0] and w.count % (2 * v.dims[0]) == 0 and w.count <= 200]
+    if found and g.maybe(0.4) and "nearest" != mode:  # positions that are computed
+        w = g.tame(g.r.choice(found), 1.5)
+        n = w.count // (2 * v.dims[0])
+        h, w = g.r.choice([(1, n), (n, 1)] + [(2, n // 2)] * (n % 2 == 0)), w
+        h, dims = h[0], [v.dims[0], h[0], h[1], 2]
+        grid = g.node("Reshape", [w, g.ints(dims)], dims, w.low, w.high)
+        w = dims[2]
     return g.node("GridSample", [v, grid], v.dims[:2] + [h, w], -2 * v.bound, 2 * v.bound, None, a)
 
 
