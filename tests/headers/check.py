@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 # What the daemon and the command line share: it joins the three libraries, and knows neither of its users.
-SHARED = ["daemon/%s.h" % name for name in ("asset_cache", "broken", "compile_cache", "cost", "outputs", "stamp")]
+SHARED = ["daemon/%s.h" % name for name in ("asset_cache", "broken", "compile_cache", "cost", "heap", "outputs", "stamp")]
 
 # room: what its files may include, as prefixes of paths from the root
 ROOMS = {
