@@ -6,12 +6,14 @@
 
 struct concerned {
     struct member **members;
+    size_t *times; /* how many lists of each hold the path */
     size_t count;
 };
 
 static void concerned_free(struct concerned *concerned)
 {
     free(concerned->members);
+    free(concerned->times);
     free(concerned);
 }
 
@@ -23,8 +25,15 @@ static void add(struct concerns *concerns, struct member *member, const char *pa
         concerned = memory_new(sizeof *concerned);
         tree_put(&concerns->by_path, path, concerned);
     }
+    for (size_t i = 0; i < concerned->count; i++)
+        if (concerned->members[i] == member) {
+            concerned->times[i]++;
+            return;
+        }
     concerned->members = memory_grow(concerned->members, concerned->count, sizeof(struct member *));
-    concerned->members[concerned->count++] = member;
+    concerned->times = memory_grow(concerned->times, concerned->count, sizeof *concerned->times);
+    concerned->members[concerned->count] = member;
+    concerned->times[concerned->count++] = 1;
 }
 
 static void drop(struct concerns *concerns, const struct member *member, const char *path)
@@ -33,7 +42,11 @@ static void drop(struct concerns *concerns, const struct member *member, const c
 
     for (size_t i = 0; concerned && i < concerned->count; i++)
         if (concerned->members[i] == member) {
-            concerned->members[i] = concerned->members[--concerned->count];
+            if (--concerned->times[i])
+                return;
+            concerned->count--;
+            concerned->members[i] = concerned->members[concerned->count];
+            concerned->times[i] = concerned->times[concerned->count];
             break;
         }
     if (concerned && !concerned->count)

@@ -14,8 +14,8 @@ struct concerns {
     struct tree by_path; /* struct concerned, in concern.c */
 };
 
-/* From here on these paths, and no others, concern the member. `was`: those that were set before,
- * which become the new ones; now is taken. */
+/* From here on these paths concern the member instead of those of `was`, which become the new ones;
+ * now is taken. A member may have several lists. */
 void concerns_set(struct concerns *concerns, struct member *member, struct path_list *was,
                   struct path_list *now);
 /* The members, in no order, valid until the next concerns_set(). */

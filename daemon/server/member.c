@@ -67,6 +67,21 @@ static void release_later(struct script *script, const struct workspace *workspa
         script_release(script);
 }
 
+/* Where it lies, and the links that lead there. */
+static void concern(struct member *member)
+{
+    struct path_list paths = {NULL, 0};
+
+    path_list_add(&paths, member->path);
+    for (size_t i = 0; i < member->links.count; i++)
+        if (strcmp(member->links.list[i], member->path) != 0) {
+            /* None is there twice, and a look for each at all others takes long. */
+            paths.list = memory_grow(paths.list, paths.count, sizeof *paths.list);
+            paths.list[paths.count++] = memory_text(member->links.list[i]);
+        }
+    concerns_set(&member->workspace->concerns, member, &member->concern, &paths);
+}
+
 struct member *member_new(struct workspace *workspace, enum member_kind kind, const char *path)
 {
     struct member *member = memory_new(sizeof *member);
@@ -78,7 +93,7 @@ struct member *member_new(struct workspace *workspace, enum member_kind kind, co
     member->version = -1;
     snapshot_init(&member->disk);
     table_put(&workspace->members, path, member);
-    member_concern(member);
+    concern(member);
     return member;
 }
 
@@ -92,25 +107,6 @@ static void release_waiters(struct member *member, struct member *result)
     for (size_t i = 0; i < count; i++)
         waiters[i].function(waiters[i].state, result);
     free(waiters);
-}
-
-void member_concern(struct member *member)
-{
-    struct path_list paths = {NULL, 0};
-
-    path_list_add(&paths, member->path);
-    for (size_t i = 0; i < member->links.count; i++)
-        path_list_add(&paths, member->links.list[i]);
-    for (size_t u = 0; member->script && u < member->unit_count; u++) {
-        const struct unit *unit = member->units[u];
-        const struct script_unit *row = &member->script->units[unit->number];
-
-        for (int m = 0; m < row->options.model_count; m++)
-            path_list_add(&paths, row->options.models[m]);
-        for (size_t i = 0; unit->outcome && i < unit->outcome->snapshot.count; i++)
-            path_list_add(&paths, unit->outcome->snapshot.list[i].path);
-    }
-    concerns_set(&member->workspace->concerns, member, &member->concern, &paths);
 }
 
 void member_free(struct member *member)
@@ -162,18 +158,27 @@ bool member_at_rest(const struct member *member)
     return true;
 }
 
+static void touch_models(const struct workspace *workspace, const struct script_unit *row)
+{
+    for (int m = 0; m < row->options.model_count; m++) {
+        publish_touch(workspace->server->publish, row->options.models[m]);
+        agenda_decide(workspace->agenda, row->options.models[m]);
+    }
+}
+
+void unit_touch(const struct unit *unit)
+{
+    const struct member *member = unit->member;
+
+    publish_touch(member->workspace->server->publish, member->path);
+    touch_models(member->workspace, &member->script->units[unit->number]);
+}
+
 void member_touch(struct member *member)
 {
-    struct publish *publish = member->workspace->server->publish;
-
-    publish_touch(publish, member->path);
+    publish_touch(member->workspace->server->publish, member->path);
     for (int u = 0; member->script && u < member->script->unit_count; u++)
-        for (int m = 0; m < member->script->units[u].options.model_count; m++) {
-            const char *model = member->script->units[u].options.models[m];
-
-            publish_touch(publish, model);
-            agenda_decide(member->workspace->agenda, model);
-        }
+        touch_models(member->workspace, &member->script->units[u]);
 }
 
 void member_settle(struct member *member)
@@ -288,33 +293,51 @@ static void read_run(struct job *job)
     free(disk);
 }
 
+/* The unit that asked for the same; NULL: none did. */
+static struct unit *take_equal(struct table *units, const struct script *script,
+                               const struct script_unit *row)
+{
+    struct unit *unit = table_get(units, row->file);
+
+    if (!unit || !script_unit_equal(&script->units[unit->number], row))
+        return NULL;
+    return table_take(units, row->file);
+}
+
 /* Units that ask for the same keep what is known of them. */
 static void take_script(struct member *member, struct script *script)
 {
-    struct unit **old = member->units;
-    size_t old_count = member->unit_count;
+    struct table old = {.entries = NULL}; /* by the file that they generate */
     struct script *before = member->script;
+    size_t at = 0;
+    void *unit;
 
     member_touch(member);
+    for (size_t i = 0; i < member->unit_count; i++) {
+        unit = member->units[i];
+        unit = table_put(&old, before->units[member->units[i]->number].file, unit);
+        /* Where two would write one file, neither is written. */
+        if (unit)
+            unit_free(unit);
+    }
+    free(member->units);
     member->units = memory_new(((size_t)script->unit_count + 1) * sizeof *member->units);
     member->unit_count = (size_t)script->unit_count;
-    for (int u = 0; u < script->unit_count; u++) {
-        for (size_t i = 0; i < old_count && !member->units[u]; i++)
-            if (old[i] && script_unit_equal(&before->units[old[i]->number], &script->units[u])) {
-                member->units[u] = old[i];
-                old[i] = NULL;
-            }
-        if (!member->units[u])
-            member->units[u] = unit_new(member, u);
-        member->units[u]->number = u;
-    }
-    for (size_t i = 0; i < old_count; i++)
-        if (old[i])
-            unit_free(old[i]);
-    free(old);
     member->script = script;
+    for (int u = 0; u < script->unit_count; u++) {
+        member->units[u] = take_equal(&old, before, &script->units[u]);
+        if (member->units[u]) {
+            member->units[u]->number = u;
+        } else {
+            member->units[u] = unit_new(member, u);
+            unit_concern(member->units[u]);
+        }
+    }
+    while (table_each(&old, &at, NULL, &unit))
+        unit_free(unit);
+    table_release(&old);
     release_later(before, member->workspace);
-    member_concern(member);
+    concern(member);
     member_touch(member);
 }
 
@@ -448,21 +471,28 @@ static void check_run(struct job *job)
 
 static void apply_check(struct member *member, struct check_work *work)
 {
+    size_t at = 0;
+
     /* A young script is simply read again. */
     if (work->disk_state != SNAPSHOT_SAME && member->kind == MEMBER_SCRIPT)
         member_read(member, JOB_INTERACTIVE);
     for (size_t i = 0; i < work->unit_count; i++) {
         struct unit_check *check = &work->units[i];
 
-        for (size_t u = 0; u < member->unit_count; u++) {
-            struct unit *unit = member->units[u];
+        /* They are in the units' order, but for units that are new or gone since. */
+        for (size_t tries = 0; tries < member->unit_count; tries++) {
+            struct unit *unit = member->units[at];
 
-            if (unit->id != check->id || unit->revision != check->revision)
+            at = (at + 1) % member->unit_count;
+            if (unit->id != check->id)
                 continue;
+            if (unit->revision != check->revision)
+                break;
             if (check->state == SNAPSHOT_CHANGED)
                 unit_outdate(unit, JOB_INTERACTIVE);
             else if (check->confirmed && unit->outcome)
                 snapshot_confirm(&unit->outcome->snapshot, check->now_ns);
+            break;
         }
     }
 }

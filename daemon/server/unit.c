@@ -120,8 +120,24 @@ static void drop_later(struct server *server, struct outcome *outcome)
         outcome_drop(outcome);
 }
 
+void unit_concern(struct unit *unit)
+{
+    struct member *member = unit->member;
+    const struct compile_options *options = &member->script->units[unit->number].options;
+    struct path_list paths = {NULL, 0};
+
+    for (int m = 0; m < options->model_count; m++)
+        path_list_add(&paths, options->models[m]);
+    for (size_t i = 0; unit->outcome && i < unit->outcome->snapshot.count; i++)
+        path_list_add(&paths, unit->outcome->snapshot.list[i].path);
+    concerns_set(&member->workspace->concerns, member, &unit->concern, &paths);
+}
+
 void unit_free(struct unit *unit)
 {
+    struct path_list none = {NULL, 0};
+
+    concerns_set(&unit->member->workspace->concerns, unit->member, &unit->concern, &none);
     if (unit->compiling) {
         unit->compiling->unit = NULL;
         jobs_cancel(&unit->compiling->job);
@@ -181,7 +197,7 @@ static void adopt(struct unit *unit, struct compile_work *work)
     unit->current = work->job.revision;
     unit->written_since_ms = 0;
     unit->written_long = false;
-    member_concern(unit->member);
+    unit_concern(unit);
 }
 
 /* Who stood for the models by themselves is not needed any more. */
@@ -217,7 +233,7 @@ static void compile_done(struct job *job)
             log_line(LOG_ERROR, "%s: out of memory while compiling", work->script->path);
             unit->current = job->revision;
         }
-        member_touch(member);
+        unit_touch(unit);
     }
     drop_later(work->server, work->outcome);
     free(work->cancel);
@@ -281,7 +297,7 @@ void unit_tick(struct unit *unit, int64_t now_ms)
         return;
     if (!unit->written_long && now_ms - unit->written_since_ms >= SETTLE_LIMIT_MS) {
         unit->written_long = true;
-        member_touch(unit->member);
+        unit_touch(unit);
     }
     unit_start(unit, JOB_BACKGROUND);
 }

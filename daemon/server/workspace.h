@@ -39,6 +39,7 @@ struct unit {
     int64_t restored_ms;      /* when its files were last written for a change that was not ours */
     int64_t restore_ms;       /* when they are to be again; 0: there is no reason to */
     struct hash told;         /* fingerprint of the last onnxgpu/generated */
+    struct path_list concern; /* the paths that its member is found by for it (concern.h) */
 };
 
 enum member_kind { MEMBER_SCRIPT, MEMBER_MODEL };
@@ -56,7 +57,7 @@ struct member {
     bool saved;               /* the text is what the disk holds */
     struct snapshot disk;     /* the script's file, as it was read */
     struct path_list links;   /* on the way to it and to the models that it names */
-    struct path_list concern; /* the paths that it is found by (concern.h) */
+    struct path_list concern; /* the paths that it is found by, whatever its units */
     struct unit **units;
     size_t unit_count;
     bool loose; /* somebody asked for it */
@@ -163,8 +164,6 @@ void member_wait_for(struct member *member, member_waiter *waiter, void *state);
 bool member_writable(const struct member *member);
 /* Whether there is a reason to keep it. */
 bool member_wanted(const struct member *member);
-/* What the member reads has changed: the paths that it is found by. */
-void member_concern(struct member *member);
 /* All paths that diagnostics of the member are shown at changed. */
 void member_touch(struct member *member);
 
@@ -178,6 +177,10 @@ void unit_start(struct unit *unit, enum job_priority priority);
 void unit_write(struct unit *unit);
 /* Every 200 ms while somebody writes a model. */
 void unit_tick(struct unit *unit, int64_t now_ms);
+/* What the unit reads has changed: the paths that its member is found by. */
+void unit_concern(struct unit *unit);
+/* The paths that diagnostics of the unit are shown at changed. */
+void unit_touch(const struct unit *unit);
 /* Whether path is one of the files that are generated for the unit. */
 bool unit_generates(const struct unit *unit, const char *path);
 
