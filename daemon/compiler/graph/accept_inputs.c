@@ -167,9 +167,17 @@ bool value_is_weight(const struct value *v)
     return only;
 }
 
+/* Types of results are not known yet, but for this. */
+static bool makes_integers(const struct node *n)
+{
+    int64_t to = node_int(n, "to", 0);
+
+    return node_called(n, "Cast") && (to == TYPE_INT32 || to == TYPE_INT64);
+}
+
 /* A fault of a layer claims model inputs that v is computed from: they get no code of their own.
  * Those of other types than float32 are claimed however far away they are, a float32 one only where
- * v is it. */
+ * v is it. So are Casts to integers on the way: that there are any is no other fault. */
 struct claims {
     int *sources;
     bool *seen; /* values that were walked already, by id */
@@ -186,6 +194,8 @@ static void claim(struct claims *k, struct value *v)
         struct value *at = list[next];
 
         if (at->input >= 0 && (at->type != TYPE_FLOAT32 || at == v))
+            at->poisoned = true;
+        if (at->producer && makes_integers(at->producer))
             at->poisoned = true;
         if (k->seen[at->id] || !at->producer || k->sources[at->id] < 0)
             continue;
