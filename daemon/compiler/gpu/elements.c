@@ -219,29 +219,65 @@ static void assume_not(struct kernel *k, const struct condition *conditions, int
         (struct condition){failed->of, lo, hi};
 }
 
-/* Lanes that take the same pieces under the same conditions, from piece on. */
+static int is_known(struct kernel *k, const struct piece *p)
+{
+    return conditions_known(k, p->conditions, p->condition_count);
+}
+
+/* Of many pieces that stand in order along an axis, the last one of the first half, so that they
+ * are told apart in few turns, and blocks nest no deeper; -1: one after another. */
+static int last_of_half(const struct access *a, int piece, int last)
+{
+    enum { MOST_IN_TURN = 8 };
+    const struct condition *first = a->pieces[piece].conditions;
+
+    if (last - piece < MOST_IN_TURN)
+        return -1;
+    for (int i = piece; i < last; i++) {
+        const struct condition *c = a->pieces[i].conditions;
+
+        if (a->pieces[i].condition_count != 1 || c->of != first->of || c->lo != first->lo ||
+            (i > piece && c->hi <= a->pieces[i - 1].conditions->hi))
+            return -1;
+    }
+    return piece + (last - piece) / 2;
+}
+
+/* Lanes that take the same pieces under the same conditions, from piece on to last, which is taken
+ * where no other is. */
 static void read_pieces(struct kernel *k, struct node *n, const struct access *const *access,
-                        int piece, const int *lanes, int count, const char **out)
+                        int piece, int last, const int *lanes, int count, const char **out)
 {
     const struct access *a = access[lanes[0]];
     const char *names[4], *texts[4];
-    int opened;
+    int opened, half, known = 0;
 
-    while (piece < a->count - 1 &&
-           !conditions_known(k, a->pieces[piece].conditions, a->pieces[piece].condition_count))
-        piece++;
-    if (piece == a->count - 1 ||
-        conditions_known(k, a->pieces[piece].conditions, a->pieces[piece].condition_count) == 1) {
-        read_piece(k, n, access, piece, lanes, count, out);
-        return;
-    }
+    do {
+        while (piece < last && !is_known(k, &a->pieces[piece]))
+            piece++;
+        if (piece == last || is_known(k, &a->pieces[piece]) == 1) {
+            read_piece(k, n, access, piece, lanes, count, out);
+            return;
+        }
+        half = last_of_half(a, piece, last);
+        if (half >= 0)
+            known = is_known(k, &a->pieces[half]);
+        if (half >= 0 && known == 1)
+            last = half;
+        else if (half >= 0 && known == 0)
+            piece = half + 1;
+    } while (half >= 0 && known >= 0);
     for (int j = 0; j < count; j++) {
         names[j] = kernel_name(k, "v");
         kernel_line(k, "float %s = 0f;", names[j]);
     }
     int64_t before_if = k->fetches, taken;
-    opened = kernel_if(k, a->pieces[piece].conditions, a->pieces[piece].condition_count);
-    read_piece(k, n, access, piece, lanes, count, texts);
+    int taking = half < 0 ? piece : half;
+    opened = kernel_if(k, a->pieces[taking].conditions, a->pieces[taking].condition_count);
+    if (half < 0)
+        read_piece(k, n, access, piece, lanes, count, texts);
+    else
+        read_pieces(k, n, access, piece, half, lanes, count, texts);
     for (int j = 0; j < count; j++)
         kernel_line(k, "%s = %s;", names[j], texts[lanes[j]]);
     kernel_end_if(k, opened);
@@ -250,9 +286,9 @@ static void read_pieces(struct kernel *k, struct node *n, const struct access *c
     k->fetches = before_if;
     size_t before = k->body.length;
     kernel_open(k, "else");
-    assume_not(k, a->pieces[piece].conditions, a->pieces[piece].condition_count);
+    assume_not(k, a->pieces[taking].conditions, a->pieces[taking].condition_count);
     size_t inside = k->body.length;
-    read_pieces(k, n, access, piece + 1, lanes, count, texts);
+    read_pieces(k, n, access, taking + 1, last, lanes, count, texts);
     bool zero = k->body.length == inside;
     for (int j = 0; j < count; j++) {
         zero = zero && !strcmp(texts[lanes[j]], "0f");
@@ -296,7 +332,7 @@ static void read_view(struct kernel *k, struct value *v, const struct lanes *e, 
                 done[i] = true;
             }
         }
-        read_pieces(k, n, access, 0, lanes, count, out);
+        read_pieces(k, n, access, 0, access[j]->count - 1, lanes, count, out);
     }
 }
 
