@@ -83,15 +83,18 @@ static const char *writer_text(struct arena *a, const struct value *v)
                     : arena_printf(a, ", which %s #%d writes,", node_op(n), n->position);
 }
 
-/* The same elements, with the longest axis behind the batch as two, where they fit the edge so. */
+/* The same elements, with the longest axis behind the batch as two, where they fit the edge so.
+ * What cannot be a batch, of an output, goes behind one of 1. */
 static bool split_longest(const struct shape *s, struct shape *out)
 {
+    enum { LARGEST_BATCH = 16 };
+    bool batch = s->dim[0] <= LARGEST_BATCH;
     int longest = 0;
     int64_t length, half;
     struct layout l;
 
-    *out = (struct shape){.axes = 1, .dim = {s->dim[0]}};
-    for (int i = 1; i < s->axes; i++) {
+    *out = (struct shape){.axes = 1, .dim = {batch ? s->dim[0] : 1}};
+    for (int i = batch; i < s->axes; i++) {
         if (s->dim[i] == 1)
             continue;
         if (out->axes == 3)
@@ -119,7 +122,7 @@ static const char *advice_texture(struct arena *a, const struct place *place, co
 {
     struct shape fits;
 
-    if ((place->kind != PLACE_INPUT && place->kind != PLACE_OUTPUT) || v->shape.axes < 2 ||
+    if ((place->kind != PLACE_INPUT && place->kind != PLACE_OUTPUT) || v->shape.axes < 1 ||
         type_is_integer(v->type) || !split_longest(&v->shape, &fits))
         return NULL;
     return arena_printf(a,
