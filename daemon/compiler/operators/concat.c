@@ -220,6 +220,17 @@ static void split_infer(struct node *n)
         infer_fault(n, "num_outputs is %" PRId64 " for %d outputs", parts, n->output_count);
         return;
     }
+    if (n->opset >= 18 && (state == ARGUMENT_ABSENT) != (node_find(n, "num_outputs") != NULL)) {
+        infer_advise(n, "Export it with one of them", "it has %s sizes and num_outputs",
+                     state == ARGUMENT_ABSENT ? "neither" : "both");
+        return;
+    }
+    if (n->opset < 18 && state == ARGUMENT_ABSENT && axis >= 0 && in->dim[axis] % parts > 0) {
+        infer_advise(n, "Export it with the sizes of its parts",
+                     "axis %d of length %" PRId64 " cannot be split into %" PRId64 " equal parts",
+                     axis, in->dim[axis], parts);
+        return;
+    }
     for (int i = 0; i < n->output_count; i++) {
         struct shape out = state == ARGUMENT_UNKNOWN ? shape_unknown : *in;
         if (axis >= 0 && state != ARGUMENT_UNKNOWN) {

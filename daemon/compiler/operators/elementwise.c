@@ -198,6 +198,12 @@ static void infer_elementwise(struct node *n)
     enum element_type type = n->inputs[0]->type;
     struct shape shape;
 
+    const char *form = node_string(n, "approximate", "none");
+
+    if (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0) {
+        infer_advise(n, "Make it none or tanh", "its attribute approximate is \"%.40s\"", form);
+        return;
+    }
     if (row->result != FIRST && !infer_common_type(n, 0, n->input_count - 1, &type))
         return;
     if (!infer_broadcast(n, &shape))

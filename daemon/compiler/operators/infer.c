@@ -238,6 +238,23 @@ static void compare_with_record(struct node *n)
     }
 }
 
+/* What says how long, where or in which order is one list, or a single number. */
+static bool lists_fit(struct node *n)
+{
+    for (int i = 0; i < n->input_count; i++) {
+        const char *name = infer_shape_like(n, i);
+        const struct value *v = n->inputs[i];
+
+        if (!name || !v || v->shape.axes < 2)
+            continue;
+        infer_advise(n, "Make it a list of one axis in the export",
+                     "its %s has the shape %s instead of one axis", name,
+                     shape_text(&n->graph->context->arena, &v->shape));
+        return false;
+    }
+    return true;
+}
+
 static enum element_type declared_type(const struct value *v)
 {
     const struct graph *g = v->producer->graph;
@@ -483,7 +500,7 @@ void infer_node(struct node *n)
         settle(n);
         return;
     }
-    if (arity_fits(n) && types_fit(n) && !known_from_shape(n)) {
+    if (arity_fits(n) && types_fit(n) && lists_fit(n) && !known_from_shape(n)) {
         bool depends = false;
 
         for (int i = 0; i < n->input_count; i++)

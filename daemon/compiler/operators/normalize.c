@@ -99,6 +99,10 @@ static void infer_batch_normalization(struct node *n)
             read || (n->outputs[i] && (n->outputs[i]->reader_count || n->outputs[i]->output_count));
     if (node_int(n, "training_outputs", 0))
         node_set_int(n, "training_mode", read);
+    if (n->opset >= 14 && read && !node_int(n, "training_mode", 0)) {
+        infer_fault(n, "it has outputs of its training, and training_mode is 0");
+        return;
+    }
     infer_like_input(n);
     for (int i = 1; i < n->output_count; i++)
         infer_output(n, i, n->inputs[i % 2 ? 3 : 4]->type, &channel);

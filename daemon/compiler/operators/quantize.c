@@ -87,7 +87,15 @@ static enum element_type quantized_type(const struct node *n)
 
 static void quantize_infer(struct node *n)
 {
-    quantization_infer(n, quantized_type(n));
+    enum element_type said = (enum element_type)node_int(n, "output_dtype", 0);
+    enum element_type type = quantized_type(n);
+
+    if (said && type && said != type) {
+        infer_fault(n, "its output_dtype is %s, and its zero point %s", type_name(said),
+                    type_name(type));
+        return;
+    }
+    quantization_infer(n, type);
 }
 
 /* The numbers that an integer type holds; false for other types. */

@@ -340,7 +340,7 @@ static void name_simple(struct node *n, const struct resize *r)
 static void resize_infer(struct node *n)
 {
     const struct shape *in = &n->inputs[0]->shape;
-    struct resize r;
+    struct resize r = {.axes = 0};
     const char *why = NULL;
     struct shape out = shape_unknown;
 
@@ -352,6 +352,14 @@ static void resize_infer(struct node *n)
             if (r.nearest == RESIZE_SIMPLE)
                 name_simple(n, &r);
         }
+        /* Only Upsample is that old. */
+        for (int a = 0; !why && n->opset < 10 && a < r.axes; a++)
+            if (r.axis[a].scale < 1) {
+                infer_advise(n, "Export it as Resize, with opset 10 or later",
+                             "its scale of axis %d is %g; Upsample takes 1 and more", a,
+                             r.axis[a].scale);
+                return;
+            }
         if (why) {
             infer_fault(n, "%s", why);
             return;

@@ -344,8 +344,14 @@ static void depth_infer(struct node *n)
     bool space = to_space(n);
     struct shape out = shape_of(4, (const int64_t[]){-1, -1, -1, -1});
 
+    const char *mode = node_string(n, "mode", "DCR");
+
     if (b < 1 || b > 1 << 20) {
         infer_fault(n, "blocksize is %" PRId64, b);
+        return;
+    }
+    if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0) {
+        infer_advise(n, "Make it DCR or CRD", "its mode is \"%.40s\"", mode);
         return;
     }
     if (in->axes >= 0 && in->axes != 4) {

@@ -261,7 +261,7 @@ static void test_types_of_opsets(void **state)
     struct graph *g = j->graph;
     struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 2));
     struct value *bytes = input(g, "bytes", TYPE_INT8, SHAPE(1, 2));
-    struct value *flag = input(g, "flag", TYPE_INT64, SHAPE()), *all[6];
+    struct value *flag = input(g, "flag", TYPE_INT64, SHAPE()), *all[7];
 
     (void)state;
     all[0] = NODE(g, "Add", "old", bytes, bytes);
@@ -271,17 +271,20 @@ static void test_types_of_opsets(void **state)
     all[2] = NODE(g, "Max", "max", x, x, x, bytes);
     all[3] = NODE(g, "Dropout", "drop", x, NULL, flag);
     all[4] = NODE(g, "Sigmoid", "sigmoid", bytes);
+    /* (and a list of axes has one axis itself) */
+    all[6] = NODE(g, "Reshape", "deep", x, NODE(g, "Unsqueeze", "list", INTS(g, 2, 1), INTS(g, 0)));
     all[5] = NODE(g, "Concat", "both", x, FLOATS(g, SHAPE(1, 1), 1), bytes);
     node_set_int(all[5]->producer, "axis", 0);
-    outputs(g, 6, all);
+    outputs(g, 7, all);
     infer_graph(g);
-    assert_int_equal(j->context.diagnostics.count, 5);
-    assert_int_equal(reported(j, TUKI0106), 5);
+    assert_int_equal(j->context.diagnostics.count, 6);
+    assert_int_equal(reported(j, TUKI0106), 6);
     assert_true(says(j, 0, "its input 0 is int8, which Add takes from opset 14"));
     assert_true(says(j, 1, "its inputs are of different types, float32 and int8"));
     assert_true(says(j, 2, "its input 2 is int64, and Dropout takes bool there"));
     assert_true(says(j, 3, "and Sigmoid takes float32, float16, float64 or bfloat16"));
-    assert_true(says(j, 4, "its inputs are of different types, float32 and int8"));
+    assert_true(says(j, 4, "its shape has the shape [1, 2] instead of one axis"));
+    assert_true(says(j, 5, "its inputs are of different types, float32 and int8"));
     assert_false(all[1]->poisoned);
     END_JOB(j);
 }
@@ -320,6 +323,33 @@ static void test_recorded_types(void **state)
     numbers = node_constant_floats(all[2]->producer, 1, &count);
     assert_int_equal(count, 2);
     assert_true(numbers[0] == 1 && numbers[1] == 6);
+    END_JOB(j);
+}
+
+/* What outputs there are depends on attributes and lengths. */
+static void test_outputs_of_definition(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *x = input(g, "x", TYPE_FLOAT32, SHAPE(1, 3)), *one = FLOATS(g, SHAPE(3), 1, 1, 1);
+    struct node *norm, *split;
+
+    (void)state;
+    norm = graph_node(g, operator_get(&j->context, "BatchNormalization"), "norm",
+                      (struct value *[]){x, one, one, one, one}, 5, 3);
+    norm->opset = 15;
+    split = graph_node(g, operator_get(&j->context, "Split"), "split", &x, 1, 2);
+    split->opset = 13;
+    node_set_int(split, "axis", 1);
+    node_set_int(split, "num_outputs", 2); /* as the upgrade does */
+    outputs(g, 4,
+            (struct value *[]){norm->outputs[0], norm->outputs[1], split->outputs[0],
+                               split->outputs[1]});
+    infer_graph(g);
+    assert_int_equal(j->context.diagnostics.count, 2);
+    assert_int_equal(reported(j, TUKI0106), 2);
+    assert_true(says(j, 0, "it has outputs of its training, and training_mode is 0"));
+    assert_true(says(j, 1, "axis 1 of length 3 cannot be split into 2 equal parts"));
     END_JOB(j);
 }
 
@@ -484,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_types_of_opsets),
         cmocka_unit_test(test_table_of_types),
+        cmocka_unit_test(test_outputs_of_definition),
         cmocka_unit_test(test_recorded_types),
         cmocka_unit_test(test_of_unknown_axes),
         cmocka_unit_test(test_huge_constant),
