@@ -128,7 +128,7 @@ static struct plan *plan_passed(struct compile *job, struct graph *g)
     if (!c->diagnostics.errors)
         decompose_graph(g);
     if (!c->diagnostics.errors)
-        plan = plan_graph(g, job->cache);
+        plan = plan_graph(g, job->afresh ? NULL : job->cache);
     return c->diagnostics.errors ? NULL : plan;
 }
 
@@ -217,15 +217,15 @@ static void add_asset(struct compile *job, const struct step *step, const struct
 }
 
 /* The weights of a file are as large as they are; what is computed may be of any size. */
-static void account_asset(const struct weights *w)
+static void account_asset(struct context *c, const struct weights *w)
 {
-    struct node *maker = w->tensor ? w->tensor->deferred : NULL;
+    int64_t elements = 4 * w->rows * w->columns;
+    struct node *maker = weights_maker(w);
 
-    for (int i = 0; !maker && w->node && i < w->node->input_count; i++)
-        if (w->node->inputs[i] && w->node->inputs[i]->constant)
-            maker = w->node->inputs[i]->constant->deferred;
     if (maker)
-        work_write(maker, 4 * w->rows * w->columns);
+        work_write(maker, elements);
+    else if (w->computed)
+        work_saved(c, 0, (double)elements);
 }
 
 static void collect_results(struct compile *job, const struct plan *p)
@@ -244,7 +244,7 @@ static void collect_results(struct compile *job, const struct plan *p)
             const struct weights *w = p->steps[i]->text->weights[k];
 
             for (int style = 0; w->texture && !w->same && style < w->styles; style++) {
-                account_asset(w);
+                account_asset(&job->c, w);
                 add_asset(job, p->steps[i], w, (struct asset_place){i, k, style});
             }
         }
@@ -379,6 +379,7 @@ static bool compile_again(struct compile *job)
 {
     if (job->plan)
         return true;
+    job->c.constants.exempt = true; /* it was counted when it was remembered */
     struct hash *before = NEW_ARRAY(&job->c.arena, job->o.model_count, struct hash);
     for (int i = 0; i < job->o.model_count; i++)
         before[i] = job->models[i].file.content;
@@ -389,7 +390,7 @@ static bool compile_again(struct compile *job)
     return job->plan != NULL;
 }
 
-enum compile_status compile_run(struct compile *job)
+static enum compile_status compile_once(struct compile *job)
 {
     struct file_identity *before, after;
     int64_t began = file_clock_ns();
@@ -399,6 +400,8 @@ enum compile_status compile_run(struct compile *job)
             report_differing(job);
             return job->status = COMPILE_REFUSED;
         }
+        if (job->c.reason == ESCAPE_REFUSED && job->c.constants.saved > 0)
+            job->c.reason = ESCAPE_AGAIN; /* what was made before is another then */
         if (job->c.reason == ESCAPE_REFUSED) {
             keep_reported(job);
             return job->status = COMPILE_REFUSED;
@@ -409,7 +412,7 @@ enum compile_status compile_run(struct compile *job)
     before = NEW_ARRAY(&job->c.arena, job->o.model_count + 1, struct file_identity);
     for (int i = 0; job->cache && i < job->o.model_count; i++)
         compile_identity(job, i, &before[i]);
-    if (compile_recall(job, before))
+    if (!job->afresh && compile_recall(job, before))
         return job->status = COMPILE_OK;
     compile_all(job);
     for (int i = 0; i < job->o.model_count; i++) {
@@ -427,6 +430,41 @@ enum compile_status compile_run(struct compile *job)
     }
     job->status = job->plan ? COMPILE_OK : COMPILE_REFUSED;
     return job->status;
+}
+
+/* As if nothing had been begun. */
+static void compile_forget(struct compile *job)
+{
+    struct context *c = &job->c;
+
+    for (int i = 0; i < job->o.model_count; i++) {
+        model_close(&job->models[i].file);
+        job->models[i] = (struct compiled_model){0};
+        if (job->joined)
+            model_close(&job->joined[i]);
+    }
+    job->joined = NULL;
+    job->current = NULL;
+    job->plan = NULL;
+    job->asset_count = job->place_count = job->input_count = job->output_count = 0;
+    c->constants = (struct constants_account){0};
+    c->diagnostics = (struct diagnostics){0};
+    c->reason = ESCAPE_NONE;
+    c->why[0] = '\0';
+    c->styles = 1;
+    c->style = 0;
+}
+
+enum compile_status compile_run(struct compile *job)
+{
+    enum compile_status status = compile_once(job);
+
+    if (job->c.reason == ESCAPE_AGAIN) {
+        compile_forget(job);
+        job->afresh = true;
+        status = compile_once(job);
+    }
+    return status;
 }
 
 /* ---- what was found ---- */

@@ -31,6 +31,7 @@ enum escape_reason {
     ESCAPE_SYSTEM,    /* reading or writing failed for a reason that is not the user's */
     ESCAPE_REFUSED,   /* nothing can stand in for what is wrong with the user's files, which was
                          reported */
+    ESCAPE_AGAIN,     /* only without rows of the cache can be told what is spent */
     ESCAPE_BUG,       /* a broken invariant: TUKI0190 */
     ESCAPE_STYLES,    /* a decision needs numbers in which models that are compiled into one differ:
                          c->differing */
@@ -57,6 +58,7 @@ struct constants_account {
         file_bytes; /* of all files that were read: what may be spent is in proportion to them */
     double steps;   /* spent so far */
     double written; /* elements that go into assets */
+    double saved;   /* steps that rows of the cache stand for, at most */
     size_t kept;    /* bytes of numbers that are kept for as long as the job */
     bool exempt;    /* what is computed now was counted already */
 };

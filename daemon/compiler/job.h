@@ -28,6 +28,7 @@ struct compile {
     struct compile_options o;
     struct files *files;
     struct compile_cache *cache;
+    bool afresh; /* without its rows of layers: what they stand for cannot be told from outside */
     struct compiled_model *models;
     struct compiled_model *current; /* the one that diagnostics are about now */
     struct model *joined; /* of several models: each read again, the graphs that became one */

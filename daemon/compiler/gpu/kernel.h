@@ -43,16 +43,17 @@ struct weights {
     weights_fill *fill;
     bool parts; /* fill() needs no more memory for few rows than these take; else all are asked for
                    at once */
-    const struct node *node;      /* for fill */
-    struct tensor *tensor;        /* for fill */
-    const int64_t *numbers;       /* for fill */
-    int packed;                   /* for fill: axis in components */
-    int64_t offset;               /* entry in the kernel's table, or the texture's number */
-    int64_t width, height;        /* of the texture */
-    const char *about;            /* for the comment over the field */
-    struct hash *recipes;         /* of a texture: asset_recipe(), of each style … */
-    int styles;                   /* … or one, where all have the same */
-    const struct weights *same;   /* of an earlier step, where they are the same (share.c) … */
+    const struct node *node;    /* for fill */
+    struct tensor *tensor;      /* for fill */
+    const int64_t *numbers;     /* for fill */
+    int packed;                 /* for fill: axis in components */
+    int64_t offset;             /* entry in the kernel's table, or the texture's number */
+    int64_t width, height;      /* of the texture */
+    bool computed;              /* of a texture: what fills it was computed from other constants */
+    const char *about;          /* for the comment over the field */
+    struct hash *recipes;       /* of a texture: asset_recipe(), of each style … */
+    int styles;                 /* … or one, where all have the same */
+    const struct weights *same; /* of an earlier step, where they are the same (share.c) … */
     const struct step *same_step; /* … and that step */
 };
 

@@ -2,7 +2,9 @@
 #include "daemon/compiler/gpu/asset.h"
 #include "daemon/compiler/gpu/csharp.h"
 #include "daemon/compiler/operators/operator.h"
+#include "daemon/compiler/operators/work.h"
 #include "daemon/compiler/row.h"
+#include <math.h>
 #include <string.h>
 
 /* ---- the recipe ---- */
@@ -12,6 +14,8 @@ struct recipe_walk {
     struct plan *plan;
     struct step *step;
     struct hasher hasher;
+    struct tensor **computed; /* constants that may have to be computed */
+    int computed_count, computed_room;
     struct value **leaves; /* in buffers */
     int leaf_count, leaf_room;
     struct value **seen; /* inner values, numbered in order */
@@ -57,6 +61,8 @@ static void add_value(struct recipe_walk *w, struct value *v, bool computed)
     if (v->constant) {
         hasher_add_text(h, "constant");
         hasher_add_hash(h, tensor_hash(w->plan->context, v->constant));
+        if (v->constant->deferred)
+            APPEND(a, w->computed, w->computed_count, w->computed_room) = v->constant;
         return;
     }
     if (!computed && spot->placement == PLACED_BUFFER) {
@@ -116,8 +122,18 @@ static struct hash layer_key(struct recipe_walk *w)
 
 /* ---- the row ---- */
 
-static void row_write(struct strbuf *s, struct recipe_walk *w, const struct kernel_text *text)
+/* What a row stands for: steps that were made for it, and the size of the model that allowed
+ * them. */
+struct saving {
+    double steps;
+    uint64_t file_bytes;
+};
+
+static void row_write(struct strbuf *s, struct recipe_walk *w, const struct kernel_text *text,
+                      struct saving saving)
 {
+    row_put(s, saving.steps < 0x1p63 ? (uint64_t)saving.steps : UINT64_C(1) << 63);
+    row_put(s, saving.file_bytes);
     row_put_text(s, text->body);
     row_put(s, text->picks);
     row_put(s, (uint64_t)text->table_entries);
@@ -131,6 +147,7 @@ static void row_write(struct strbuf *s, struct recipe_walk *w, const struct kern
         row_put(s, (uint64_t)weights->rows);
         row_put(s, (uint64_t)weights->columns);
         row_put(s, weights->texture);
+        row_put(s, weights->computed);
         row_put(s, (uint64_t)weights->offset);
         row_put(s, (uint64_t)weights->width);
         row_put(s, (uint64_t)weights->height);
@@ -153,11 +170,13 @@ static void row_write(struct strbuf *s, struct recipe_walk *w, const struct kern
     }
 }
 
-static struct kernel_text *row_read(struct row *r, struct recipe_walk *w)
+static struct kernel_text *row_read(struct row *r, struct recipe_walk *w, struct saving *saving)
 {
     struct arena *a = &w->plan->context->arena;
     struct kernel_text *text = NEW(a, struct kernel_text);
 
+    saving->steps = (double)row_get(r);
+    saving->file_bytes = row_get(r);
     text->cached = true;
     text->body = row_get_text(r, a);
     text->picks = row_get(r) != 0;
@@ -175,6 +194,7 @@ static struct kernel_text *row_read(struct row *r, struct recipe_walk *w)
         weights->rows = (int64_t)row_get(r);
         weights->columns = (int64_t)row_get(r);
         weights->texture = row_get(r) != 0;
+        weights->computed = row_get(r) != 0;
         weights->offset = (int64_t)row_get(r);
         weights->width = (int64_t)row_get(r);
         weights->height = (int64_t)row_get(r);
@@ -206,6 +226,16 @@ static struct kernel_text *row_read(struct row *r, struct recipe_walk *w)
     return row_good(r) && *text->body && text->table_styles ? text : NULL;
 }
 
+struct node *weights_maker(const struct weights *w)
+{
+    struct node *maker = w->tensor ? w->tensor->deferred : NULL;
+
+    for (int i = 0; !maker && w->node && i < w->node->input_count; i++)
+        if (w->node->inputs[i] && w->node->inputs[i]->constant)
+            maker = w->node->inputs[i]->constant->deferred;
+    return maker;
+}
+
 /* What weights are in each style, and in how many ways. */
 static void make_styles(struct context *c, struct kernel_text *text)
 {
@@ -224,6 +254,7 @@ static void make_styles(struct context *c, struct kernel_text *text)
             if (!w->texture)
                 continue;
             w->recipes[c->style] = asset_recipe(c, w);
+            w->computed = weights_maker(w) != NULL;
             if (!c->style || !hash_equal(w->recipes[c->style], w->recipes[0]))
                 w->styles = c->style ? c->styles : 1;
         }
@@ -240,13 +271,30 @@ static struct kernel_text *layer_make(struct plan *p, struct step *step)
     return text;
 }
 
+/* Whether a row may stand for what is asked, which then counts. A larger model's may stand for what
+ * this one is refused for. */
+static bool row_counts(struct recipe_walk *w, const struct saving *saving)
+{
+    struct context *c = w->plan->context;
+
+    if ((saving->steps > 0 || w->computed_count) && saving->file_bytes > c->constants.file_bytes)
+        return false;
+    work_saved(c, saving->steps, 0);
+    for (int i = 0; i < w->computed_count; i++)
+        work_saved_constant(c, w->computed[i]);
+    return true;
+}
+
 void layer_write(struct plan *p, struct step *step, struct compile_cache *cache)
 {
+    struct context *c = p->context;
     struct recipe_walk w = {.plan = p, .step = step};
+    struct saving saving;
     struct hash key;
     struct strbuf row;
     void *found = NULL;
     size_t size = 0;
+    double before;
 
     if (!cache) {
         step->text = layer_make(p, step);
@@ -254,15 +302,20 @@ void layer_write(struct plan *p, struct step *step, struct compile_cache *cache)
     }
     key = layer_key(&w);
     if (cache->get(cache, "layer", key, &found, &size)) {
-        struct row r = {.bytes = arena_take(&p->context->arena, found, size), .size = size};
+        struct row r = {.bytes = arena_take(&c->arena, found, size), .size = size};
+        struct kernel_text *text = row_read(&r, &w, &saving);
 
-        step->text = row_read(&r, &w);
-        if (step->text)
+        if (text && row_counts(&w, &saving)) {
+            step->text = text;
             return;
+        }
     }
+    before = c->constants.steps;
     step->text = layer_make(p, step);
-    strbuf_init(&row, &p->context->arena);
-    row_write(&row, &w, step->text);
+    saving = (struct saving){.steps = ceil(c->constants.steps - before),
+                             .file_bytes = c->constants.file_bytes};
+    strbuf_init(&row, &c->arena);
+    row_write(&row, &w, step->text, saving);
     cache->put(cache, "layer", key, row.text, row.length);
 }
 

@@ -11,6 +11,9 @@
 
 /* Sets step->text. cache may be NULL. */
 void layer_write(struct plan *p, struct step *step, struct compile_cache *cache);
+/* What computes the constant that w is filled from; NULL: it is as the file has it. Not of weights
+ * that came from the cache. */
+struct node *weights_maker(const struct weights *w);
 /* The weights with everything that is needed to fill them: those of a row that came from the cache
  * are written anew. */
 const struct weights *layer_weights(struct plan *p, struct step *step, int number);

@@ -91,6 +91,7 @@ struct node {
     int mark;                      /* for walks */
     struct evaluation *evaluation; /* while it is evaluated (operators/evaluate.c) */
     bool unevaluable;              /* it could not be, which was reported */
+    bool saved;                    /* its work counts already (work_saved_constant()) */
 };
 
 struct graph {

@@ -312,14 +312,21 @@ _Noreturn static void refuse(struct node *n, const char *about, const char *what
     context_escape(c, ESCAPE_REFUSED, "%s takes more than constants may take", n->op_type);
 }
 
+_Noreturn static void do_again(struct context *c)
+{
+    context_escape(c, ESCAPE_AGAIN, "the cache's rows may stand for more than may be spent");
+}
+
 static void spend(struct node *n, const char *about, double steps)
 {
     struct context *c = n->graph->context;
     double most = allowed(c, least_steps, STEPS_A_BYTE);
 
     context_poll(c);
-    if (c->constants.steps + steps <= most || c->constants.exempt)
+    if (c->constants.steps + c->constants.saved + steps <= most || c->constants.exempt)
         c->constants.steps += steps;
+    else if (c->constants.saved > 0)
+        do_again(c);
     else
         refuse(
             n, about,
@@ -333,6 +340,47 @@ static void spend(struct node *n, const char *about, double steps)
 void work_spend(struct node *n, double steps)
 {
     spend(n, NULL, steps);
+}
+
+void work_saved(struct context *c, double steps, double elements)
+{
+    if (c->constants.exempt)
+        return;
+    c->constants.saved += steps + WORK_ELEMENT * elements;
+    c->constants.written += elements;
+    if (c->constants.steps + c->constants.saved > allowed(c, least_steps, STEPS_A_BYTE) ||
+        c->constants.written > allowed(c, (double)least_elements, ELEMENTS_A_BYTE))
+        do_again(c);
+}
+
+void work_saved_constant(struct context *c, const struct tensor *t)
+{
+    struct node **list = NULL;
+    struct arena *scratch;
+    int count = 0, room = 0;
+    double steps = 0;
+
+    if (!t->deferred || t->deferred->saved)
+        return;
+    scratch = arena_child(&c->arena);
+    t->deferred->saved = true;
+    APPEND(scratch, list, count, room) = t->deferred;
+    for (int next = 0; next < count; next++) {
+        const struct node *n = list[next];
+
+        steps += work_of(n);
+        for (int i = 0; i < n->input_count; i++) {
+            const struct value *v = n->inputs[i];
+            struct node *maker = v && v->constant ? v->constant->deferred : NULL;
+
+            if (!maker || maker->saved)
+                continue;
+            maker->saved = true;
+            APPEND(scratch, list, count, room) = maker;
+        }
+    }
+    arena_free(scratch);
+    work_saved(c, steps * c->styles, 0);
 }
 
 void work_table(struct node *n, int64_t entries)

@@ -34,4 +34,15 @@ void work_table(struct node *n, int64_t entries);
 /* Before so many steps are made for the sake of n. */
 void work_spend(struct node *n, double steps);
 
+/*
+ * A row of the cache stands for work, and whether a job is refused must not depend on what was
+ * cached. So a row knows how many steps were made for it, and these count together with those that
+ * the job makes; what the row's constants may have taken, had they not been known already, counts
+ * once. Past what may be spent the job is left (ESCAPE_AGAIN), to be done without rows.
+ */
+/* Instead of so many steps, and so many elements of computed constants in an asset. */
+void work_saved(struct context *c, double steps, double elements);
+/* Instead of computing the numbers of t, if they have to be. */
+void work_saved_constant(struct context *c, const struct tensor *t);
+
 #endif
