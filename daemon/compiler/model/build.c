@@ -536,6 +536,15 @@ static bool check_arity(struct builder *b, const struct call *call, const struct
                          call->op_type, arity.min_inputs, where);
             return false;
         }
+    /* Of a list of operands each is one. (A loop's begins behind what may be left out.) */
+    for (int i = arity.min_inputs;
+         arity.max_inputs < 0 && arity.min_inputs && i < call->input_count; i++)
+        if (!call->inputs[i]) {
+            build_report(b, &place, TUKI0106,
+                         "its input %d is missing; %s takes any number, but none may be left out%s",
+                         i, call->op_type, where);
+            return false;
+        }
     if (arity.max_inputs >= 0 && call->input_count > arity.max_inputs) {
         build_report(b, &place, TUKI0106, "it has %d inputs; %s takes at most %d%s",
                      call->input_count, call->op_type, arity.max_inputs, where);

@@ -378,6 +378,9 @@ static void checks_arity(void **state)
     g = graph_xy();
     put(&g, GRAPH_NODE, node("Abs", "x", "y,z"));
     refused(model_of(8, 13, g), TUKI0106, "it has 2 outputs; Abs has at most 1");
+    g = graph_xy();
+    put(&g, GRAPH_NODE, node("Max", "x,,x", "y"));
+    refused(model_of(8, 13, g), TUKI0106, "its input 1 is missing; Max takes any number, but none");
     /* Left out at the end, or in the middle. */
     g = graph_xy();
     put(&g, GRAPH_NODE, node("Abs", "x,,", "y,"));
