@@ -32,6 +32,7 @@ VIEW(view_component); /* statistics.c: one of the numbers that a row's statistic
 /* lower_conv.c */
 void lower_conv(struct kernel *k, const struct node *n);
 void lower_conv_transpose(struct kernel *k, const struct node *n);
+int packed_conv(const struct node *n, int input);
 int packed_channels(const struct node *n, int input); /* axis 1 of the output and of input 0 */
 int64_t reuse_conv(const struct node *n, int input);
 int64_t reuse_conv_transpose(const struct node *n, int input);

@@ -1,7 +1,9 @@
 /*
  * Convolutions. Four output channels of one place are one cell. Where the channels of a group come
  * in fours, four input channels are one fetch and meet four vectors of weights: 16 multiply-adds;
- * one to three channels in all meet a vector each, which holds the weights of the four outputs;
+ * one to three channels in all meet a vector each, which holds the weights of the four outputs; of
+ * a single channel that lies with its last axis in components, as sound does, four taps are one
+ * fetch where each window begins with a cell;
  * else (depthwise and small groups) each output channel reads its own input channel, and a vector
  * holds the weights of the four.
  *
@@ -21,6 +23,7 @@ struct convolution {
     int64_t taps;
     bool fours;  /* four input channels at a time */
     bool few;    /* one to three input channels in all, read by every output channel */
+    bool strung; /* four taps along the last axis at a time, of one input channel */
     bool common; /* ConvTranspose: taps that meet the grid are counted, not tested for */
 };
 
@@ -47,6 +50,39 @@ static void convolution_read(const struct node *n, bool transposed, struct convo
     }
     c->few = c->group == 1 && c->in < 4;
     c->fours = !c->few && (c->group == 1 || (c->in % 4 == 0 && c->out % 4 == 0));
+}
+
+/* Whether windows over a single channel begin with a cell of four along the last axis, and cells
+ * lie inside or outside as a whole. */
+static bool can_string(const struct node *n, const struct convolution *c)
+{
+    const struct shape *x = &n->inputs[0]->shape, *y = &n->outputs[0]->shape;
+    int last = c->axes - 1;
+    int64_t end = (y->dim[last + 2] - 1) * c->stride[last] + c->kernel[last] - c->begin[last];
+
+    return c->group * c->in == 1 && c->dilation[last] == 1 && c->kernel[last] % 4 == 0 &&
+           c->stride[last] % 4 == 0 && c->begin[last] % 4 == 0 &&
+           (x->dim[last + 2] % 4 == 0 || end <= x->dim[last + 2]);
+}
+
+/* Whether four along the last axis are fewer than four fetches. */
+static bool lies_strung(struct kernel *k, struct value *x)
+{
+    struct kernel *planning = kernel_planning(k->plan);
+    const struct index *at[MAX_AXES];
+    int last = x->shape.axes - 1;
+
+    for (int a = 0; a <= last; a++) {
+        int64_t step = a == last ? 4 : 1;
+
+        at[a] = index_variable(planning->pool, kernel_text(planning, "s%d", a), 0,
+                               (x->shape.dim[a] - 1) / step);
+        at[a] = index_times(planning->pool, at[a], step);
+    }
+    struct lanes e = lanes_along(planning, at, x->shape.axes, last, 4);
+    int64_t cost = kernel_cost(planning, x, &e);
+    kernel_planning_free(planning);
+    return cost < 4;
 }
 
 /* The weights of `lanes` output channels, in × taps each, into their band's row, in groups of four
@@ -100,6 +136,11 @@ static void fill_convolution(struct context *context, const struct weights *w, i
     struct convolution c;
 
     convolution_read(n, transposed, &c);
+    if (w->packed) {
+        c.in = c.taps;
+        c.taps = 1;
+        c.fours = true;
+    }
     /* [M, C / group, taps], transposed [C, M / group, taps] */
     int64_t each = c.in * c.taps, outputs = c.group * c.out, from = 4 * first;
     int64_t to = from + 4 * count < outputs ? from + 4 * count : outputs;
@@ -163,7 +204,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
     struct convolution c;
     struct index_pool *p = k->pool;
     const char *accumulator[4], *bias[4];
-    const struct index *loops[SPATIAL], *source[MAX_AXES] = {0}, *tap, *band, *group;
+    const struct index *loops[SPATIAL], *source[MAX_AXES] = {0}, *tap, *band;
     struct condition conditions[2 * SPATIAL];
     int condition_count = 0;
     int64_t counts[SPATIAL], in_groups, rows = (y->dim[1] + 3) / 4;
@@ -172,6 +213,7 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
                                                                                  "iz", "iy", "ix"};
 
     convolution_read(n, transposed, &c);
+    c.strung = !transposed && can_string(n, &c) && lies_strung(k, x);
     /* What the comment over the table says: so many filters, of that shape. */
     struct shape filter = shape_of(c.axes + 1, n->inputs[1]->shape.dim + 1);
     filter.dim[0] = c.in;
@@ -180,6 +222,8 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         k, rows, 1 + (c.fours ? in_groups * 4 : c.in) * c.taps, fill_convolution,
         kernel_text(k, "%" PRId64 " of %s", c.group * c.out, shape_text(k->arena, &filter)));
     w->parts = !transposed && tensor_has_parts(n->inputs[1]->constant);
+    int last = c.axes + 1;
+    w->packed = c.strung ? last : 0;
     int lanes = y->dim[1] < k->out.count ? (int)y->dim[1] : k->out.count;
     bool scattered = k->out.count < 4 || k->out.at[1][1] != index_plus(p, at[1], 1);
     const struct index *row[4], *lane[4];
@@ -208,8 +252,11 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
         int64_t extent = x->shape.dim[i + 2];
 
         if (!transposed) {
-            counts[i] = c.kernel[i];
-            loops[i] = number = kernel_loop(k, name, counts[i]);
+            int64_t at_once = c.strung && i + 2 == last ? 4 : 1;
+
+            counts[i] = c.kernel[i] / at_once;
+            loops[i] = kernel_loop(k, name, counts[i]);
+            number = index_times(p, loops[i], at_once);
             position = index_plus(
                 p,
                 index_add(p, index_times(p, o, c.stride[i]), index_times(p, number, c.dilation[i])),
@@ -241,26 +288,35 @@ static void lower_either(struct kernel *k, const struct node *n, bool transposed
             inside = &conditions[condition_count];
         }
         tap = index_add(p, index_times(p, tap, c.kernel[i]), number);
-        source[i + 2] = kernel_bind(k, place, position);
-        *inside = (struct condition){source[i + 2], 0, extent - 1};
+        int64_t cell = c.strung && i + 2 == last ? 4 : 1;
+        const struct index *bound = kernel_bind(k, place, index_div(p, position, cell));
+        source[i + 2] = index_times(p, bound, cell);
+        *inside = (struct condition){bound, 0, extent / cell - 1};
         condition_count++;
     }
     int opened = kernel_if(k, conditions, condition_count);
-    if (opened >= 0 && c.fours) {
+    if (opened >= 0 && (c.fours || c.strung)) {
+        const struct index *column = tap;
         const char *in[4], *vectors[4][4];
+        struct lanes e;
+        int count = c.strung || c.in > 4 ? 4 : (int)c.in;
 
-        group = c.group == 1 ? kernel_constant(k, 0) : index_div(p, at[1], c.out);
-        source[1] = index_add(p, index_times(p, group, c.in), index_times(p, band, 4));
-        int count = c.in < 4 ? (int)c.in : 4;
-        struct lanes e = lanes_along(k, source, x->shape.axes, 1, count);
+        if (c.strung) {
+            source[1] = kernel_constant(k, 0);
+        } else {
+            const struct index *group =
+                c.group == 1 ? kernel_constant(k, 0) : index_div(p, at[1], c.out);
+
+            source[1] = index_add(p, index_times(p, group, c.in), index_times(p, band, 4));
+            column = index_times(p, index_add(p, index_times(p, band, c.taps), tap), 4);
+        }
+        e = lanes_along(k, source, x->shape.axes, c.strung ? last : 1, count);
         for (int j = 0; j < 4; j++)
             in[j] = "0f";
-        kernel_read(k, x, &e, c.in % 4 && c.in > 4 ? 1 : -1, in);
+        kernel_read(k, x, &e, !c.strung && c.in % 4 && c.in > 4 ? 1 : -1, in);
         for (int j = 0; j < count; j++)
             in[j] = kernel_local(k, "v", in[j]);
-        const struct index *column =
-            index_plus(p, index_times(p, index_add(p, index_times(p, band, c.taps), tap), 4), 1);
-        column = kernel_bind(k, "k", column);
+        column = kernel_bind(k, "k", index_plus(p, column, 1));
         for (int j = 0; j < lanes; j++)
             kernel_entry(k, w, row[j], index_add(p, column, lane[j]), "e", vectors[j]);
         for (int j = 0; j < lanes; j++)
@@ -325,6 +381,18 @@ void lower_conv(struct kernel *k, const struct node *n)
 void lower_conv_transpose(struct kernel *k, const struct node *n)
 {
     lower_either(k, n, true);
+}
+
+int packed_conv(const struct node *n, int input)
+{
+    struct convolution c;
+
+    if (!input) {
+        convolution_read(n, false, &c);
+        if (can_string(n, &c))
+            return n->inputs[0]->shape.axes - 1;
+    }
+    return packed_channels(n, input);
 }
 
 int packed_channels(const struct node *n, int input)
