@@ -237,7 +237,7 @@ static void check_records(struct builder *b)
                          "the constant %s is %s, and the model records %s", v->name,
                          type_name(v->type), type_name(v->recorded_type));
         else if (shape_contradicts(&v->recorded, &v->shape))
-            build_advise(b, NULL, TUKI0106, infer_again,
+            build_advise(b, NULL, TUKI0117, infer_again,
                          "the constant %s has the shape %s, and the model records %s", v->name,
                          shape_text(&b->c->arena, &v->shape),
                          shape_text(&b->c->arena, &v->recorded));

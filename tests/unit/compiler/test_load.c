@@ -325,11 +325,11 @@ static void looks_operators_up(void **state)
 }
 
 /* Beside the note that an input is taken as a constant. */
-static void declared(struct strbuf model, const char *text)
+static void declared(struct strbuf model, enum diagnostic_code code, const char *text)
 {
     struct job *j = load(model);
 
-    assert_int_equal(count_of(j, TUKI0106, text), 1);
+    assert_int_equal(count_of(j, code, text), 1);
     assert_int_equal(j->c.diagnostics.count, 2);
     done(j);
 }
@@ -346,12 +346,14 @@ static void checks_records(void **state)
     put(&g, GRAPH_INITIALIZER, weights);
     put(&g, GRAPH_INPUT, value_info("w", INT64, 1, two));
     put(&g, GRAPH_NODE, node("Add", "x,w", "y"));
-    declared(model_of(8, 13, g), "the constant w is float32, and the model records int64");
+    declared(model_of(8, 13, g), TUKI0106,
+             "the constant w is float32, and the model records int64");
     g = graph_xy();
     put(&g, GRAPH_INITIALIZER, weights);
     put(&g, GRAPH_INPUT, value_info("w", FLOAT, 2, one_two));
     put(&g, GRAPH_NODE, node("Add", "x,w", "y"));
-    declared(model_of(8, 13, g), "the constant w has the shape [2], and the model records [1, 2]");
+    declared(model_of(8, 13, g), TUKI0117,
+             "the constant w has the shape [2], and the model records [1, 2]");
     g = graph_xy();
     put(&g, GRAPH_INITIALIZER, weights);
     put(&g, GRAPH_VALUE_INFO, value_info("w", FLOAT, 1, any_two));
