@@ -284,14 +284,14 @@ static bool is_addition(const struct node *n)
     return n && !n->removed && node_called(n, "Add");
 }
 
-static void collect_terms(struct sum *s, struct node *n)
+static void collect_terms(struct sum *s, struct node *n, int depth)
 {
     for (int i = 0; i < 2; i++) {
         struct value *v = n->inputs[i];
 
         if (!v->constant && is_addition(v->producer) && value_only_reader(v) &&
-            shape_equal(&v->shape, &s->last->outputs[0]->shape) && s->count < MOST_TERMS - 1)
-            collect_terms(s, v->producer);
+            shape_equal(&v->shape, &s->last->outputs[0]->shape) && depth < MOST_TERMS)
+            collect_terms(s, v->producer, depth + 1);
         else if (s->count < MOST_TERMS)
             s->terms[s->count++] = v;
         else
@@ -339,7 +339,7 @@ static int join_sum(struct node *n)
     struct value *rows[MOST_JOINED], *columns[MOST_JOINED], *sum;
     int count;
 
-    collect_terms(&s, n);
+    collect_terms(&s, n, 1);
     count = s.overflow ? 0 : choose_products(&s, chosen);
     if (count < 2)
         return 0;
