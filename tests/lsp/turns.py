@@ -52,6 +52,12 @@ class Connection(play.Daemon):
         self.messages = play.queue.Queue()
         play.threading.Thread(target=self.read, daemon=True).start()
 
+    def read(self):
+        try:
+            super().read()
+        except ConnectionResetError:
+            self.messages.put(None)
+
 
 class Client:
     def __init__(self, daemon, folder):
