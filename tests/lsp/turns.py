@@ -20,8 +20,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import play  # noqa: E402
 
-# What a turn has room for (daemon/server/turn.h), and a few more for each part of the daemon that had something to do.
-MOST = 256 + 64
+# What a turn has room for (daemon/server/turn.h), and for each part of the daemon that had something to do (messages, events,
+# timers, changed paths, jobs that came back, publishing) one thing more, the largest of which is a report: 16 diagnostics, and
+# what is sent with it.
+MOST = 256 + 6 * 20
 WAIT = 600  # seconds, for slow machines: nothing judges how long it takes
 
 
