@@ -71,30 +71,6 @@ void agenda_free(struct agenda *agenda)
     uv_close((uv_handle_t *)&agenda->idle, closed);
 }
 
-/* A path, to be freed; NULL: there is none. */
-static char *take(struct paths_to_do *to_do)
-{
-    const char *key;
-    char *path = NULL;
-    void *value;
-
-    if (!to_do->paths.count)
-        return NULL;
-    /* What was put in behind the search is found the next time round. */
-    if (!table_each(&to_do->paths, &to_do->at, &key, &value)) {
-        to_do->at = 0;
-        table_each(&to_do->paths, &to_do->at, &key, &value);
-    }
-    path = memory_text(key);
-    table_take(&to_do->paths, path);
-    /* A large table would be searched from end to end for a single path. */
-    if (!to_do->paths.count) {
-        table_release(&to_do->paths);
-        to_do->at = 0;
-    }
-    return path;
-}
-
 static bool look_at_next(struct below *below, const struct workspace *workspace, const char **path)
 {
     void *value;
@@ -139,11 +115,11 @@ static bool one(struct agenda *agenda)
         look_below(agenda);
         return true;
     }
-    path = take(&agenda->changed);
+    path = table_pop(&agenda->changed.paths, &agenda->changed.at);
     if (path) {
         workspace_changed(workspace, path);
     } else if (workspace_is_decided(workspace)) {
-        path = take(&agenda->undecided);
+        path = table_pop(&agenda->undecided.paths, &agenda->undecided.at);
         if (path)
             workspace_decide(workspace, path);
     }

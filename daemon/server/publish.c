@@ -421,32 +421,17 @@ static void wait_for(struct publish *publish, const char *path, int64_t left)
 /* A path that is to be looked at, to be freed; NULL: there is none. */
 static char *take_dirty(struct publish *publish)
 {
-    const char *key;
     char *path;
-    void *value;
 
     if (!publish->dirty.count && publish->waiting.count && now_ms(publish) >= publish->due_ms) {
         struct table empty = publish->dirty;
 
         publish->dirty = publish->waiting;
         publish->waiting = empty;
-        publish->at = 0;
     }
-    if (!publish->dirty.count)
-        return NULL;
-    /* What was put in behind the search is found the next time round. */
-    if (!table_each(&publish->dirty, &publish->at, &key, &value)) {
-        publish->at = 0;
-        table_each(&publish->dirty, &publish->at, &key, &value);
-    }
-    path = memory_text(key);
-    table_take(&publish->dirty, path);
-    table_take(&publish->waiting, path);
-    /* A large table would be searched from end to end for a single path. */
-    if (!publish->dirty.count) {
-        table_release(&publish->dirty);
-        publish->at = 0;
-    }
+    path = table_pop(&publish->dirty, &publish->at);
+    if (path)
+        table_take(&publish->waiting, path);
     return path;
 }
 

@@ -88,6 +88,13 @@ void *table_put(struct table *table, const char *key, void *value)
     return NULL;
 }
 
+static void take_out(struct table *table, struct table_entry *entry)
+{
+    entry->key = NULL;
+    entry->value = NULL;
+    table->count--;
+}
+
 void *table_take(struct table *table, const char *key)
 {
     struct table_entry *entry = find(table, key, hash_text(key) | 1);
@@ -95,11 +102,28 @@ void *table_take(struct table *table, const char *key)
 
     if (entry) {
         free(entry->key);
-        entry->key = NULL;
-        entry->value = NULL;
-        table->count--;
+        take_out(table, entry);
     }
     return value;
+}
+
+char *table_pop(struct table *table, size_t *at)
+{
+    struct table_entry *entry;
+    char *key;
+
+    if (!table->count)
+        return NULL;
+    /* What was put in behind the search is found the next time round. */
+    do
+        entry = &table->entries[(*at)++ & (table->capacity - 1)];
+    while (!entry->key);
+    key = entry->key;
+    take_out(table, entry);
+    /* A large table would be searched from end to end for a single entry. */
+    if (!table->count)
+        table_release(table);
+    return key;
 }
 
 bool table_each(const struct table *table, size_t *at, const char **key, void **value)

@@ -33,6 +33,9 @@ void *table_get(const struct table *table, const char *key);
 void *table_put(struct table *table, const char *key, void *value);
 /* Takes the entry out and returns its value; NULL where there is none. */
 void *table_take(struct table *table, const char *key);
+/* Takes an entry out, one after the other if called again with the same *at (0 in the beginning),
+ * whatever is put in meanwhile. Its key, to be freed; NULL where there is none. */
+char *table_pop(struct table *table, size_t *at);
 /* `size_t at = 0; while (table_each(table, &at, &key, &value))`; the entry just given may be taken
  * out meanwhile, nothing may be put in. key may be NULL. */
 bool table_each(const struct table *table, size_t *at, const char **key, void **value);

@@ -95,28 +95,31 @@ static void fault(struct node *n, enum diagnostic_code code, const char *detail)
     fault_advise(n, code, NULL, detail);
 }
 
-void infer_fault(struct node *n, const char *detail, ...)
+static void undefined(struct node *n, const char *advice, const char *detail, va_list arguments)
 {
     struct strbuf text;
-    va_list arguments;
 
     strbuf_init(&text, &n->graph->context->arena);
-    va_start(arguments, detail);
     strbuf_vprintf(&text, detail, arguments);
+    fault_advise(n, TUKI0106, advice, text.text);
+}
+
+void infer_fault(struct node *n, const char *detail, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, detail);
+    undefined(n, NULL, detail, arguments);
     va_end(arguments);
-    fault(n, TUKI0106, text.text);
 }
 
 void infer_advise(struct node *n, const char *advice, const char *detail, ...)
 {
-    struct strbuf text;
     va_list arguments;
 
-    strbuf_init(&text, &n->graph->context->arena);
     va_start(arguments, detail);
-    strbuf_vprintf(&text, detail, arguments);
+    undefined(n, advice, detail, arguments);
     va_end(arguments);
-    fault_advise(n, TUKI0106, advice, text.text);
 }
 
 void infer_output(struct node *n, int i, enum element_type type, const struct shape *shape)

@@ -58,9 +58,76 @@ static void test_random_work(void **state)
     table_release(&table);
 }
 
+static void put(struct table *table, int from, int to)
+{
+    static int something;
+    char key[16];
+
+    for (int i = from; i < to; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        table_put(table, key, &something);
+    }
+}
+
+/* Everything comes out once, what is put in meanwhile too, and nothing is left. */
+static void test_pop(void **state)
+{
+    enum { KEYS = 1000 };
+    struct table table = {.count = 0};
+    bool seen[KEYS] = {false};
+    size_t at = 0;
+    int count = 0;
+    char *key;
+
+    (void)state;
+    assert_null(table_pop(&table, &at));
+    for (int round = 0; round < 2; round++) {
+        put(&table, 0, KEYS / 4);
+        memset(seen, 0, sizeof seen);
+        for (count = 0; (key = table_pop(&table, &at)); count++) {
+            assert_false(seen[atoi(key)]);
+            seen[atoi(key)] = true;
+            free(key);
+            if (count < KEYS / 4 * 3)
+                put(&table, KEYS / 4 + count, KEYS / 4 + count + 1);
+        }
+        assert_int_equal(count, KEYS);
+        assert_int_equal(table.capacity, 0);
+    }
+}
+
+/* What is there all the while comes, however the table grows or is emptied meanwhile. */
+static void test_walk(void **state)
+{
+    enum { KEYS = 100, MORE = 1000 };
+    struct table table = {.count = 0};
+    struct table_walk walk = {.at = 0};
+    bool seen[KEYS + MORE] = {false};
+    const char *key;
+    void *value;
+    int steps = 0;
+
+    (void)state;
+    put(&table, 0, KEYS);
+    while (table_walk(&table, &walk, &key, &value)) {
+        seen[atoi(key)] = true;
+        if (steps++ == KEYS / 2)
+            put(&table, KEYS, KEYS + MORE);
+    }
+    for (int i = 0; i < KEYS; i++)
+        assert_true(seen[i]);
+    table_release(&table);
+    assert_false(table_walk(&table, &walk, &key, &value));
+    table_release(&table);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_work)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_work),
+        cmocka_unit_test(test_pop),
+        cmocka_unit_test(test_walk),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
