@@ -24,15 +24,12 @@ static inline void four_store(float *to, four v)
 /* Element j of vector i becomes element i of vector j. */
 static inline void four_transpose(four v[static 4])
 {
-    typedef int places __attribute__((vector_size(16)));
-    const places low = {0, 4, 1, 5}, high = {2, 6, 3, 7}, first = {0, 1, 4, 5}, last = {2, 3, 6, 7};
-    four a = __builtin_shuffle(v[0], v[1], low), b = __builtin_shuffle(v[0], v[1], high);
-    four c = __builtin_shuffle(v[2], v[3], low), d = __builtin_shuffle(v[2], v[3], high);
+    const four a = v[0], b = v[1], c = v[2], d = v[3];
 
-    v[0] = __builtin_shuffle(a, c, first);
-    v[1] = __builtin_shuffle(a, c, last);
-    v[2] = __builtin_shuffle(b, d, first);
-    v[3] = __builtin_shuffle(b, d, last);
+    v[0] = (four){a[0], b[0], c[0], d[0]};
+    v[1] = (four){a[1], b[1], c[1], d[1]};
+    v[2] = (four){a[2], b[2], c[2], d[2]};
+    v[3] = (four){a[3], b[3], c[3], d[3]};
 }
 
 #endif
