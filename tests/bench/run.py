@@ -93,7 +93,7 @@ def on_opengl(build, folder, environment):
 def main():
     build = os.path.abspath(sys.argv[1])
     folder = tempfile.mkdtemp(prefix="onnxgpu-bench-")
-    model, limit_out = (os.path.join(folder, name) for name in ("resnet18.onnx", "limit"))
+    model = os.path.join(folder, "resnet18.onnx")
     environment = dict(os.environ, HOME=folder)
     program = os.path.join(build, "onnxgpu")
 
@@ -118,6 +118,8 @@ def main():
         for number in range(ROUNDS):
             compile_, _ = anew(number + 1)
             cold.append(measured(compile_, environment))
+            # Into a new file as well: what is written to one that was emptied goes to the disk when it is closed.
+            limit_out = os.path.join(folder, "limit%d" % number)
             limit.append(measured([os.path.join(build, "tests/bench/limit"), model, limit_out, str(written)]))
             os.truncate(limit_out, 0)
             within.append(float(limit[-1][2].split()[0]) / 1e3)
