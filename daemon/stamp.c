@@ -72,11 +72,12 @@ bool stamp_model(struct strbuf *text, const char *file, const char *path, char *
     }
     if (good) {
         const struct graph *g = job->model.graph;
+        char print[HASH_TEXT_SIZE];
 
         strbuf_add(text, "model\t");
         add_field(text, path);
-        strbuf_printf(text, "\t%016" PRIx64 "%016" PRIx64 "\t", job->model.content.high,
-                      job->model.content.low);
+        hash_print(print, job->model.content);
+        strbuf_printf(text, "\t%s\t", print);
         add_values(text, g ? g->inputs : NULL, g ? g->input_count : 0);
         strbuf_char(text, '\t');
         add_values(text, g ? g->outputs : NULL, g ? g->output_count : 0);

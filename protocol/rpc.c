@@ -213,6 +213,14 @@ static int print_body(struct buffer *out, struct json *body)
     return rc;
 }
 
+static int write_body(struct message *out, struct json *body)
+{
+    int rc = json_write(out, body);
+
+    json_free(body);
+    return rc;
+}
+
 int rpc_write_request(struct buffer *out, int64_t id, const char *method, struct json *params)
 {
     struct json *body = new_body();
@@ -227,14 +235,11 @@ int rpc_write_request(struct buffer *out, int64_t id, const char *method, struct
 int rpc_write_notification(struct message *out, const char *method, struct json *params)
 {
     struct json *body = new_body();
-    int rc;
 
     json_set_string(body, "method", method);
     if (params)
         json_set(body, "params", params);
-    rc = json_write(out, body);
-    json_free(body);
-    return rc;
+    return write_body(out, body);
 }
 
 static struct json *result_body(const char *id, struct json *result)
@@ -441,12 +446,10 @@ static int close_request(struct rpc_registry *registry, uint64_t ticket,
 /* The result, or the error that says why it cannot be sent. */
 static int write_answer(struct message *out, const char *id, struct json *result)
 {
-    struct json *body = result_body(id, result);
-    int rc = json_write(out, body);
+    int rc = write_body(out, result_body(id, result));
     size_t length = message_length(out);
     char text[120];
 
-    json_free(body);
     if (rc < 0 || length <= FRAME_BODY_LIMIT)
         return rc;
     message_release(out);

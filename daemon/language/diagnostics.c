@@ -19,14 +19,13 @@ static void answer(struct question *question, const struct report *report)
     const struct pull *pull = (const struct pull *)question;
     struct session *session = answer_session(question->server, question->answer);
     struct json *result;
-    char name[33]; /* of the result: the same diagnostics, the same name */
+    char name[HASH_TEXT_SIZE]; /* of the result: the same diagnostics, the same name */
 
     if (!session)
         return;
     if (report->text)
         publish_pulled(session, question->path, report);
-    snprintf(name, sizeof name, "%016llx%016llx", (unsigned long long)report->hash.high,
-             (unsigned long long)report->hash.low);
+    hash_print(name, report->hash);
     result = json_new_object();
     json_set_string(result, "resultId", name);
     if (pull->previous && strcmp(pull->previous, name) == 0) {

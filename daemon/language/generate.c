@@ -24,12 +24,6 @@ struct generate {
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static void print_hash(struct hash hash, char text[33])
-{
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)hash.high,
-             (unsigned long long)hash.low);
-}
-
 static bool concerns(const struct script *script, const struct script_problem *problem, int number)
 {
     return problem->unit == number ||
@@ -59,9 +53,9 @@ static void answer(struct question *question, const struct report *report)
     const struct script *script = generate->script;
     const struct outcome *outcome = generate->outcome;
     struct json *result = json_new_object(), *sources, *assets;
-    char print[33], *folder;
+    char print[HASH_TEXT_SIZE], *folder;
 
-    print_hash(fingerprint(script, generate->number, outcome), print);
+    hash_print(print, fingerprint(script, generate->number, outcome));
     json_set_string(result, "fingerprint", print);
     if (generate->known && strcmp(generate->known, print) == 0) {
         json_set_bool(result, "unchanged", true);

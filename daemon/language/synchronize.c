@@ -205,8 +205,6 @@ void method_did_close(struct session *session, const struct request *request)
     free(path);
 }
 
-/* The daemon watches for itself; what a client sees besides (a network file system's changes)
- * settles as any. */
 struct watched_files {
     struct server *server;
     struct rpc_message message;
@@ -245,6 +243,8 @@ static void drop_watched_files(void *state)
     jobs_dispose(files->server->jobs, watched_files_free, files);
 }
 
+/* The daemon watches for itself; what a client sees besides (a network file system's changes)
+ * settles as any. */
 void method_did_change_watched_files(struct session *session, const struct request *request)
 {
     struct watched_files *files = memory_new(sizeof *files);

@@ -541,10 +541,9 @@ void publish_generated(struct publish *publish, const char *script, char *const 
                        size_t count, struct hash fingerprint)
 {
     struct server *server = publish->server;
-    char print[33];
+    char print[HASH_TEXT_SIZE];
 
-    snprintf(print, sizeof print, "%016llx%016llx", (unsigned long long)fingerprint.high,
-             (unsigned long long)fingerprint.low);
+    hash_print(print, fingerprint);
     for (struct session *session = server->sessions, *next; session; session = next) {
         struct json *params, *list;
         char *uri;

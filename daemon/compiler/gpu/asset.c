@@ -150,18 +150,18 @@ int64_t asset_bytes(struct arena *a, const char *name, const struct weights *w)
 const char *asset_meta(struct arena *a, const char *path)
 {
     struct hasher h;
-    struct hash id;
+    char id[HASH_TEXT_SIZE];
 
     hasher_init(&h);
     hasher_add_text(&h, "onnxgpud asset");
     hasher_add_text(&h, path);
-    id = hasher_finish(&h);
+    hash_print(id, hasher_finish(&h));
     return arena_printf(a,
-                        "fileFormatVersion: 2\nguid: %016" PRIx64 "%016" PRIx64
-                        "\nNativeFormatImporter:\n  externalObjects: {}\n  mainObjectFileID: "
+                        "fileFormatVersion: 2\nguid: %s\nNativeFormatImporter:\n  externalObjects: "
+                        "{}\n  mainObjectFileID: "
                         "2800000\n  userData: \n"
                         "  assetBundleName: \n  assetBundleVariant: \n",
-                        id.high, id.low);
+                        id);
 }
 
 struct hash asset_recipe(struct context *c, const struct weights *w)

@@ -2,6 +2,8 @@
  */
 #define XXH_STATIC_LINKING_ONLY
 #include "daemon/compiler/graph/hash.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -67,4 +69,9 @@ int hash_compare(struct hash a, struct hash b)
     if (a.high != b.high)
         return a.high < b.high ? -1 : 1;
     return (a.low > b.low) - (a.low < b.low);
+}
+
+void hash_print(char text[HASH_TEXT_SIZE], struct hash hash)
+{
+    snprintf(text, HASH_TEXT_SIZE, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }

@@ -35,5 +35,8 @@ struct hash hasher_finish(const struct hasher *h);
 bool hash_equal(struct hash a, struct hash b);
 /* Order by high, then low: less than, equal to or greater than 0. */
 int hash_compare(struct hash a, struct hash b);
+/* As 32 hexadecimal digits, high first. */
+#define HASH_TEXT_SIZE 33
+void hash_print(char text[HASH_TEXT_SIZE], struct hash hash);
 
 #endif

@@ -12,7 +12,7 @@ enum result { SAME, FIRST, BOOL };
 struct parameter {
     const char *name;
     float otherwise;
-    const char *text; /* of a CHOICE */
+    const char *text, *other; /* of a CHOICE */
 };
 
 struct elementwise {
@@ -149,15 +149,15 @@ static int64_t shift(int64_t x, int64_t y, bool left)
 
 #define NONE                                                                                       \
     {                                                                                              \
-        NULL, 0, NULL                                                                              \
+        NULL, 0, NULL, NULL                                                                        \
     }
 #define NUMBER(name, otherwise)                                                                    \
     {                                                                                              \
-        name, otherwise, NULL                                                                      \
+        name, otherwise, NULL, NULL                                                                \
     }
-#define CHOICE(name, text)                                                                         \
+#define CHOICE(name, text, other)                                                                  \
     {                                                                                              \
-        name, 0, text                                                                              \
+        name, 0, text, other                                                                       \
     }
 static const struct elementwise rows[] = {
 #define ELEMENTWISE(name, prefix, operands, numbers, result, first, second, r, w)                  \
@@ -192,18 +192,25 @@ double elementwise_at(const struct node *n, double x)
     return row->real(x, 0, parameter(n, &row->a), parameter(n, &row->b));
 }
 
+static bool choice_fits(struct node *n, const struct parameter *p)
+{
+    const char *said = p->text ? node_string(n, p->name, p->other) : NULL;
+
+    if (!said || strcmp(said, p->text) == 0 || strcmp(said, p->other) == 0)
+        return true;
+    infer_advise(n, arena_printf(&n->graph->context->arena, "Make it %s or %s", p->other, p->text),
+                 "its attribute %s is \"%.40s\"", p->name, said);
+    return false;
+}
+
 static void infer_elementwise(struct node *n)
 {
     const struct elementwise *row = find(n);
     enum element_type type = n->inputs[0]->type;
     struct shape shape;
 
-    const char *form = node_string(n, "approximate", "none");
-
-    if (strcmp(form, "none") != 0 && strcmp(form, "tanh") != 0) {
-        infer_advise(n, "Make it none or tanh", "its attribute approximate is \"%.40s\"", form);
+    if (!choice_fits(n, &row->a))
         return;
-    }
     if (row->result != FIRST && !infer_common_type(n, 0, n->input_count - 1, &type))
         return;
     if (!infer_broadcast(n, &shape))

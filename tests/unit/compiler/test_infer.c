@@ -289,6 +289,26 @@ static void test_types_of_opsets(void **state)
     END_JOB(j);
 }
 
+/* Of two words an attribute is one. */
+static void test_choices(void **state)
+{
+    WITH_JOB(j);
+    struct graph *g = j->graph;
+    struct value *all[2];
+
+    (void)state;
+    all[0] = NODE(g, "Gelu", "gelu", input(g, "x", TYPE_FLOAT32, SHAPE(1, 2)));
+    node_set_string(all[0]->producer, "approximate", "erf");
+    all[1] = NODE(g, "BitShift", "shift", input(g, "a", TYPE_UINT8, SHAPE(1, 2)),
+                  input(g, "b", TYPE_UINT8, SHAPE(1, 2)));
+    node_set_string(all[1]->producer, "direction", "UP");
+    outputs(g, 2, all);
+    infer_graph(g);
+    assert_true(says(j, 0, "its attribute approximate is \"erf\". Make it none or tanh"));
+    assert_true(says(j, 1, "its attribute direction is \"UP\". Make it RIGHT or LEFT"));
+    END_JOB(j);
+}
+
 /* A recorded type is a claim as a recorded shape is; constants of different types take it. */
 static void test_recorded_types(void **state)
 {
@@ -515,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_types_of_opsets),
         cmocka_unit_test(test_table_of_types),
         cmocka_unit_test(test_outputs_of_definition),
+        cmocka_unit_test(test_choices),
         cmocka_unit_test(test_recorded_types),
         cmocka_unit_test(test_of_unknown_axes),
         cmocka_unit_test(test_huge_constant),

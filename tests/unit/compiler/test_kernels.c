@@ -825,6 +825,17 @@ ROWS(signals)
 ROWS(batches)
 ROWS(large)
 
+static void check_made(const char *(*make)(struct trial *t))
+{
+    struct trial *t = calloc(1, sizeof *t);
+    const char *why = make(t);
+
+    if (why)
+        fail_msg("%s", why);
+    context_release(&t->c);
+    free(t);
+}
+
 /* Two tables of different lengths, read by the same ids: each has its own row of the buffer. */
 static const char *look_up_twice(struct trial *t)
 {
@@ -857,14 +868,8 @@ static const char *look_up_twice(struct trial *t)
 
 static void check_two_tables(void **state)
 {
-    struct trial *t = calloc(1, sizeof *t);
-    const char *why = look_up_twice(t);
-
     (void)state;
-    if (why)
-        fail_msg("%s", why);
-    context_release(&t->c);
-    free(t);
+    check_made(look_up_twice);
 }
 
 /* A convolution of channels that stand side by side and do not end with a cell: their filters are
@@ -900,14 +905,8 @@ static const char *convolve_joined(struct trial *t)
 
 static void check_joined_channels(void **state)
 {
-    struct trial *t = calloc(1, sizeof *t);
-    const char *why = convolve_joined(t);
-
     (void)state;
-    if (why)
-        fail_msg("%s", why);
-    context_release(&t->c);
-    free(t);
+    check_made(convolve_joined);
 }
 
 /* What the table of operators says of its limits is what is said of a model beyond them; up to
